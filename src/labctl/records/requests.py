@@ -1,4 +1,4 @@
-"""The body of a generation request, a pure function: the analyzer builds it again and compares it with what was sent."""
+"""The body of a generation request: a pure function, so the analyzer can build it again and compare it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated
