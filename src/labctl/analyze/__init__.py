@@ -1,0 +1,1 @@
+"""Step 8, analyze: from a `SealedRun` to a `Verdict`."""

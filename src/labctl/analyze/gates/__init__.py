@@ -1,0 +1,1 @@
+"""One module a gate kind; each returns passed, failed or not evaluated."""

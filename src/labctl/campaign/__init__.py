@@ -1,0 +1,1 @@
+"""Step 5, run: from a `ConsumedPacket` to a closed run directory."""

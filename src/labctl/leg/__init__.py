@@ -1,0 +1,1 @@
+"""Step 6, measure: one leg, one process, one folder."""

@@ -1,0 +1,1 @@
+"""Step 1, preregister: from a YAML file to a `Preregistration`."""

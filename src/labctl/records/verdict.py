@@ -1,0 +1,170 @@
+"""What an analysis says: gates, figures and one verdict."""
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import Field
+
+from labctl.frozen import FrozenModel, SafeName, Sha256
+from labctl.prereg.model import CampaignClass
+
+
+class GateResult(StrEnum):
+    """Only `passed` counts."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    NOT_EVALUATED = "not_evaluated"
+
+
+class VerdictKind(StrEnum):
+    """Verdicts of endpoint campaigns; the first whose condition holds wins, in this order."""
+
+    INVALID = "invalid"
+    INFRASTRUCTURE_ABORT = "infrastructure_abort_after_measurement_start"
+    REHEARSAL_ONLY = "rehearsal_only"
+    CALIBRATION = "calibration"
+    COMPARISON_MEASURED = "comparison_measured"
+    DIAGNOSTIC_NOT_EXACT = "diagnostic_measured_not_exact"
+    PHASE1_FAILED_STOP = "phase1_failed_stop"
+    NEGATIVE_OR_INCONCLUSIVE = "negative_or_inconclusive_stop"
+    BELOW_PRACTICAL_FLOOR = "exact_reproducible_candidate_below_practical_floor"
+    EXPLORATORY_PASS = "exploratory_pass"
+    RECORD_CANDIDATE = "record_candidate"
+
+
+class Figure(FrozenModel):
+    """One number, as exact text."""
+
+    name: str
+    """What it is, or the metric's id."""
+    where: str
+    """Leg, pair, or leg and row; empty for the whole run."""
+    value: str
+    """Integer, decimal, or `numerator/denominator`."""
+    decimal: str
+    """The same to 12 significant digits, for people."""
+    unit: str
+    """Such as tokens/s, percent, tokens, count, ns."""
+
+
+class Miss(FrozenModel):
+    """One check that did not hold: both sides are kept."""
+
+    what: str
+    """What was checked."""
+    where: str
+    """Leg, row, file or counter."""
+    expected: str
+    """What must hold."""
+    observed: str
+    """What was found."""
+
+
+class GateOutcome(FrozenModel):
+    """One gate."""
+
+    id: SafeName
+    """As registered, or the name of a gate that is always judged."""
+    kind: SafeName
+    """The gate's kind."""
+    result: GateResult
+    """Passed, failed or not evaluated."""
+    reason: str
+    """One line; empty where passed."""
+    figures: tuple[Figure, ...]
+    """What was computed."""
+    misses: tuple[Miss, ...]
+    """What did not hold (the first 50)."""
+    miss_count: int
+    """How many checks did not hold."""
+
+
+class StartHeadline(FrozenModel):
+    """One start, as figures."""
+
+    leg: SafeName
+    """The leg."""
+    rows: int
+    """Rows measured."""
+    figures: tuple[Figure, ...]
+    """Headline (median), mean, sample SD, p10, minimum, maximum, first row, time to first token, coalesced reads, ..."""
+
+
+class RowFigures(FrozenModel):
+    """One row of one start."""
+
+    leg: SafeName
+    """The leg."""
+    row: int
+    """From 1."""
+    prompt: SafeName
+    """The prompt's id."""
+    token_count: int
+    """Generated tokens."""
+    figures: tuple[Figure, ...]
+    """Metrics of the row, as exact rationals."""
+
+
+class AnalyzerIdentity(FrozenModel):
+    """Who judged."""
+
+    name: SafeName
+    """The analyzer."""
+    sha256: Sha256
+    """Its code."""
+    standing: Literal["frozen", "later"]
+    """`frozen`: the packet pins this very code."""
+
+
+class Verdict(FrozenModel):
+    """`verdict.json`: what an analyzer concludes of one sealed run."""
+
+    schema_id: Literal["labctl/verdict/1"] = Field(default="labctl/verdict/1", alias="schema")
+    """The format of this document."""
+    verdict: VerdictKind
+    """The verdict."""
+    because: tuple[str, ...]
+    """Why this line of the table and no earlier one, one line each."""
+    run_dir: SafeName
+    """The run."""
+    seal_sha256: Sha256
+    """SHA-256 of its seal statement."""
+    root_sha256: Sha256
+    """SHA-256 of its manifest."""
+    packet_sha256: Sha256
+    """Its packet."""
+    marker_sha256: Sha256
+    """Its marker."""
+    campaign: SafeName
+    """The campaign's id."""
+    campaign_class: CampaignClass = Field(alias="class")
+    """The campaign's class."""
+    kind: Literal["real", "rehearsal"]
+    """The packet's kind."""
+    attempt: int
+    """The packet's attempt number."""
+    is_stand_in: bool
+    """Whether the service was labctl's embedded endpoint, which is not a model."""
+    engine: str
+    """Engine and version, as served."""
+    analyzer: AnalyzerIdentity
+    """Who judged."""
+    gates: tuple[GateOutcome, ...]
+    """Every registered gate and every gate that is always judged, once each."""
+    starts: tuple[StartHeadline, ...]
+    """Every start that was measured."""
+    rows: tuple[RowFigures, ...]
+    """Every row."""
+    reported_value: Figure | None
+    """The value that counts, where the decision registers one and exactness passed."""
+    effect: tuple[Figure, ...]
+    """Gains by pair and over the run, diagnostic where exactness failed."""
+    expectation: str
+    """What was expected and whether it came so; empty where nothing was said."""
+    warnings: tuple[str, ...]
+    """What the design cannot separate, and other doubts, one line each."""
+    authorizes: tuple[str, ...]
+    """What may follow from this verdict."""
+    does_not_authorize: tuple[str, ...]
+    """What may not."""

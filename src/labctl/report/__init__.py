@@ -1,0 +1,1 @@
+"""Step 9, report: from a `Verdict` to text."""

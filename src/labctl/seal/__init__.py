@@ -1,0 +1,1 @@
+"""Step 7, seal: from a closed run directory to a `SealedRun`."""
