@@ -8,9 +8,9 @@ server.sends          for each connection, one `Sending` for each `Send` that wa
 server.peers          the client's port of each connection
 ```
 
-A plan is a list of steps: `Send(data)` writes bytes, `Pause(seconds)` waits, `Reset()` ends the connection with a TCP reset,
-`Hold()` keeps it open until the server stops. After the last step the connection is closed. Connections beyond the plans are
-accepted, noted and closed at once. `response(...)`, `event(...)` and `chunk(...)` make the bytes.
+A plan is a list of steps: `Send(data)` writes bytes, `Pause(seconds)` waits, `Reset()` ends the connection with a TCP
+reset, `Hold()` keeps it open until the server stops. After the last step the connection is closed. Connections beyond
+the plans are accepted, noted and closed at once. `response(...)`, `event(...)` and `chunk(...)` make the bytes.
 """
 
 import contextlib

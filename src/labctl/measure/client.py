@@ -1,14 +1,12 @@
 """Measuring: one request over one connection, and everything that is known about it on disk as it ends."""
 
-import contextlib
 import gc
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import httpx
-from pydantic import Field, PositiveInt
+from pydantic import AfterValidator, Field, PositiveInt
 
 from labctl.clock import Clock, SystemClock, realtime_offset_ns
 from labctl.codes import Code
@@ -16,10 +14,19 @@ from labctl.durable import write_once
 from labctl.errors import Problem, StreamBroken
 from labctl.frozen import FrozenModel, SafeName
 from labctl.measure.transport import TooLarge, loopback_client
-from labctl.measure.wire import STAMPS, Capture, RowLimits
+from labctl.measure.wire import STAMPS, Capture, RowLimits, is_loopback
 from labctl.records.wire import HTTP_OK, Ended, Port, RowClosed, RowOpened, wire_lines
 
+
+def _literal_loopback(host: str) -> str:
+    if not is_loopback(host):
+        message = "a literal IPv4 loopback address"
+        raise ValueError(message)
+    return host
+
+
 UrlPath = Annotated[str, Field(pattern=r"^(/[A-Za-z0-9._-]+)+$")]
+Loopback = Annotated[str, AfterValidator(_literal_loopback)]
 
 
 class RowRequest(FrozenModel):
@@ -29,7 +36,7 @@ class RowRequest(FrozenModel):
     """Its place in the start, from 1."""
     prompt_id: SafeName
     """The prompt's id in the suite."""
-    host: str
+    host: Loopback
     """A literal loopback address."""
     port: Port
     """The server's port."""
@@ -66,13 +73,12 @@ def measure_row(request: RowRequest, files: RowFiles, limits: RowLimits, clock: 
     opened = _opened(request, clock)
     capture = Capture()
     ending = _Ending("interrupted")
-    collections_before = 0
+    collector = _QuietCollector()
     try:
-        with _quiet_collector():
-            collections_before = _collections()
+        with collector:
             ending = _exchange(request, capture, limits, clock)
     finally:
-        closed = _closed(ending, capture, _collections() - collections_before, clock)
+        closed = _closed(ending, capture, collector.collections, clock)
         if capture.connect_started is not None:
             write_once(files.wire, capture.received)
             write_once(files.reads, wire_lines([opened, *capture.lines(), closed]))
@@ -100,8 +106,7 @@ def fetch_bytes(url: str, timeout_s: float) -> bytes:
 
 def _exchange(request: RowRequest, capture: Capture, limits: RowLimits, clock: Clock) -> _Ending:
     status: int | None = None
-    host = f"[{request.host}]" if ":" in request.host else request.host
-    url = f"http://{host}:{request.port}{request.path}"
+    url = f"http://{request.host}:{request.port}{request.path}"
     headers = {"Content-Type": "application/json"}
     try:
         with (
@@ -149,17 +154,23 @@ def _boottime_offset_ns(clock: Clock) -> int:
     return clock.boottime_ns() - clock.monotonic_ns()
 
 
-@contextlib.contextmanager
-def _quiet_collector() -> Iterator[None]:
-    was_enabled = gc.isenabled()
-    gc.collect()
-    gc.freeze()
-    gc.disable()
-    try:
-        yield
-    finally:
+class _QuietCollector:
+    """No garbage collection inside; `collections` counts those that happened all the same."""
+
+    def __init__(self) -> None:
+        self.collections = 0
+        self._was_enabled = gc.isenabled()
+
+    def __enter__(self) -> None:
+        gc.collect()
+        gc.freeze()
+        gc.disable()
+        self._before = _collections()
+
+    def __exit__(self, *_: object) -> None:
+        self.collections = _collections() - self._before
         gc.unfreeze()
-        if was_enabled:
+        if self._was_enabled:
             gc.enable()
 
 

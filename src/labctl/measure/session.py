@@ -11,7 +11,7 @@ from labctl.codes import Code
 from labctl.durable import make_folder, write_once
 from labctl.errors import Problem, StreamBroken
 from labctl.frozen import FrozenModel, SafeName
-from labctl.measure.client import RowFiles, RowRequest, UrlPath, fetch_bytes, measure_row
+from labctl.measure.client import Loopback, RowFiles, RowRequest, UrlPath, fetch_bytes, measure_row
 from labctl.measure.wire import RowLimits, kernel_stamps_held
 from labctl.records.wire import Port, RowClosed
 from labctl.rundir import LegPaths
@@ -29,7 +29,7 @@ class PlannedRequest(FrozenModel):
 class SessionPlan(FrozenModel):
     """Everything that one start is asked, in order."""
 
-    host: str
+    host: Loopback
     """The literal loopback address that the server was started on."""
     port: Port
     """The server's port."""
@@ -84,8 +84,7 @@ def _measure(plan: SessionPlan, leg: LegPaths, row: int, clock: Clock) -> RowClo
 
 
 def _metrics(plan: SessionPlan) -> bytes:
-    host = f"[{plan.host}]" if ":" in plan.host else plan.host
-    return fetch_bytes(f"http://{host}:{plan.port}{plan.metrics_path}", plan.metrics_timeout_s)
+    return fetch_bytes(f"http://{plan.host}:{plan.port}{plan.metrics_path}", plan.metrics_timeout_s)
 
 
 def _row_problem(plan: SessionPlan, row: int, closed: RowClosed) -> Problem:

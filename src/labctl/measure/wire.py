@@ -1,9 +1,9 @@
 """Measuring: a connection that keeps every byte with the kernel's receive time, and does nothing else.
 
-Theory of operation. The kernel stamps each segment when it arrives, however late this process runs. TCP joins segments
-that wait and keeps the stamp of the last one, so a late read costs resolution, never truth. Therefore a read here is one
-`recvmsg` and one list entry; ancillary data stays raw until the row is over. When the response has ended, the connection
-is read on until the server closes it, so that bytes after the response are evidence too.
+Theory of operation. The kernel stamps each segment when it arrives, however late this process runs. TCP joins
+segments that wait and keeps the stamp of the last one, so a late read costs resolution, never truth. Therefore a read
+here is one `recvmsg` and one list entry; ancillary data stays raw until the row is over. When the response has ended,
+the connection is read on until the server closes it, so that bytes after the response are evidence too.
 """
 
 import contextlib
@@ -96,7 +96,10 @@ class StampedBackend(httpcore.NetworkBackend):
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,  # noqa: ARG002 (the signature is httpcore's)
     ) -> httpcore.NetworkStream:
         """Connect, and write down what the connection really is."""
-        connection = socket.socket(_loopback_family(host), socket.SOCK_STREAM)
+        if not is_loopback(host):
+            message = f"{host!r} is not a literal loopback address"
+            raise httpcore.ConnectError(message)
+        connection = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         try:
             _request_kernel_stamps(connection)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -121,7 +124,7 @@ class StampedBackend(httpcore.NetworkBackend):
             mono_ns=mono_ns, realtime_ns=realtime_ns, local_port=local[1], peer_address=peer[0], peer_port=peer[1]
         )
         # A connection to a free ephemeral port can meet itself.
-        if peer[:2] != (host, port) or local[:2] == peer[:2]:
+        if peer != (host, port) or local == peer:
             message = f"the other end is {peer[0]}:{peer[1]} and ours {local[0]}:{local[1]}, asked for {host}:{port}"
             raise ConnectionError(message)
 
@@ -210,6 +213,14 @@ def kernel_stamps_held() -> Iterator[None]:
         yield
 
 
+def is_loopback(host: str) -> bool:
+    """Whether a host is written as an IPv4 loopback address; names can point anywhere."""
+    try:
+        return ipaddress.IPv4Address(host).is_loopback
+    except ValueError:
+        return False
+
+
 def kernel_stamp_ns(ancillary: Ancillary) -> int | None:
     """The software receive stamp among ancillary data, in nanoseconds of CLOCK_REALTIME."""
     for level, kind, data in ancillary:
@@ -225,15 +236,3 @@ def _request_kernel_stamps(connection: socket.socket) -> None:
         with contextlib.suppress(OSError):
             wanted = SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE
             connection.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPING, wanted)
-
-
-def _loopback_family(host: str) -> socket.AddressFamily:
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError as error:
-        message = f"{host!r} is a name, not a literal address"
-        raise httpcore.ConnectError(message) from error
-    if not address.is_loopback:
-        message = f"{host} is not a loopback address"
-        raise httpcore.ConnectError(message)
-    return socket.AF_INET if address.version == 4 else socket.AF_INET6  # noqa: PLR2004 (the IP version)
