@@ -1,0 +1,43 @@
+# Two commands do all the set-up: `make demo` runs the main job, `make test` passes the tests.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+CHECKED := src tests benchmarks campaigns
+
+.PHONY: demo demo-vllm test check lock schemas clean
+
+demo: $(VENV)/.base
+	scripts/demo.sh campaigns/quickstart/campaign.yaml
+
+demo-vllm: $(VENV)/.base
+	scripts/serving-environment.sh .labctl/serving
+	scripts/demo.sh campaigns/vllm-cpu-ngram/campaign.yaml
+
+test: $(VENV)/.dev
+	$(BIN)/ruff format --check $(CHECKED)
+	$(BIN)/ruff check $(CHECKED)
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/labctl prereg schema --check
+	$(BIN)/labctl prereg validate campaigns
+	$(BIN)/pytest
+
+$(VENV)/.base: pyproject.toml requirements.lock
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable .
+	touch $@
+
+$(VENV)/.dev: pyproject.toml requirements.lock
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable '.[dev]'
+	touch $@ $(VENV)/.base
+
+# The lock holds what CI installs; make it anew after a change of dependencies.
+lock:
+	$(BIN)/pip freeze --exclude-editable > requirements.lock
+
+schemas: $(VENV)/.base
+	$(BIN)/labctl prereg schema --write
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,112 @@
+"""Run a consumed packet: open the run directory, run each leg in the packet's order, close. There is no retry."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from labctl.campaign.journal import Journal
+from labctl.campaign.leg_process import LegWatch, run_leg_process
+from labctl.campaign.opening import open_run_directory
+from labctl.campaign.orders import OrderPlan, make_order
+from labctl.durable import make_folder, write_once
+from labctl.errors import LabctlError, LegFailed, LegInterrupted
+from labctl.marker import ConsumedPacket
+from labctl.protocol import FIRST_PAIR, Event, Progress
+from labctl.records.marker import PreflightPassed
+from labctl.records.run import AbortCause, ClosedRun, Outcome, OutcomeKind
+from labctl.rundir import RunPaths
+
+
+class PhaseJudge(Protocol):
+    """Lets the packet's analyzers judge the closed legs of a run that is still going on."""
+
+    def __call__(self, run: Path) -> bool:
+        """Whether the other legs may run: true only when every analyzer says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conduct:
+    """What a run needs beside its packet."""
+
+    plan: OrderPlan
+    """Machine paths, prompts and the engine vocabulary."""
+    watch: LegWatch
+    """Clock, stop request, progress."""
+    judge_phase: PhaseJudge
+    """How the phase stop is answered."""
+    announce: Callable[[str], None]
+    """Tells people what happens now."""
+
+
+def run_campaign(consumed: ConsumedPacket, preflight: PreflightPassed, conduct: Conduct) -> ClosedRun:
+    """Run every leg of a consumed packet, once, in the packet's order.
+
+    A failed leg does not raise: the run is closed as aborted, because a failed run is evidence.
+
+    Raises:
+        LabctlError: the run directory could not be written; the packet is spent.
+    """
+    paths = open_run_directory(consumed, preflight, conduct.plan.roots.runs)
+    schedule = consumed.packet.preregistration.schedule
+    progress = Progress(order=consumed.packet.order, has_phase_stop=schedule.stop_after_first_pair)
+    journal = Journal(paths, progress, conduct.watch.clock)
+    journal.record(Event.PREFLIGHT_RECORDED, detail=f"{len(preflight.findings)} checks met")
+    try:
+        outcome = _run_legs(consumed, paths, journal, conduct)
+    except LegFailed as error:
+        outcome = _aborted(journal, error)
+    journal.close()
+    write_once(paths.outcome, outcome.canonical())
+    return ClosedRun(paths=paths, outcome=outcome)
+
+
+def _run_legs(consumed: ConsumedPacket, paths: RunPaths, journal: Journal, conduct: Conduct) -> Outcome:
+    wait_s = consumed.packet.preregistration.schedule.wait_s
+    for index, leg in enumerate(consumed.packet.order, start=1):
+        if index > 1:
+            conduct.watch.clock.sleep(wait_s)
+        conduct.announce(f"leg {leg} ({index} of {len(consumed.packet.order)})")
+        _run_leg(consumed, paths, journal, conduct)
+        if journal.progress.has_phase_stop and index == FIRST_PAIR and not _may_continue(paths, journal, conduct):
+            journal.record(Event.RUN_CLOSED, detail="stopped by the registered rule")
+            return _outcome(OutcomeKind.PHASE_STOPPED, journal, ("the first pair did not pass its gates",))
+    journal.record(Event.RUN_CLOSED, detail="every leg closed")
+    return _outcome(OutcomeKind.COMPLETED, journal, ())
+
+
+def _run_leg(consumed: ConsumedPacket, paths: RunPaths, journal: Journal, conduct: Conduct) -> None:
+    leg = journal.progress.next_leg()
+    if leg is None:
+        message = "a leg after the last one"
+        raise RuntimeError(message)
+    index = journal.progress.closed_legs + 1
+    files = paths.leg(index, leg)
+    make_folder(files.root)
+    order = make_order(consumed, index, files, conduct.plan)
+    write_once(files.order, order.canonical())
+    journal.record(Event.LEG_STARTED, leg)
+    record = run_leg_process(files, conduct.plan.scratch, conduct.watch)
+    journal.record(Event.LEG_CLOSED, leg, detail=f"{record.rows_completed} rows")
+
+
+def _may_continue(paths: RunPaths, journal: Journal, conduct: Conduct) -> bool:
+    conduct.announce("the analyzers judge the first pair")
+    make_folder(paths.phase)
+    may_continue = conduct.judge_phase(paths.root)
+    event = Event.PHASE_ANSWERED if may_continue else Event.PHASE_STOPPED
+    journal.record(event, detail="continue" if may_continue else "stop")
+    return may_continue
+
+
+def _aborted(journal: Journal, error: LabctlError) -> Outcome:
+    lines = tuple(str(problem) for problem in error.problems)
+    journal.record(Event.RUN_ABORTED, detail=lines[0][:400])
+    cause = AbortCause.OPERATOR if isinstance(error, LegInterrupted) else AbortCause.LEG_FAILED
+    return _outcome(OutcomeKind.ABORTED, journal, lines, cause)
+
+
+def _outcome(kind: OutcomeKind, journal: Journal, detail: tuple[str, ...], cause: AbortCause | None = None) -> Outcome:
+    progress = journal.progress
+    return Outcome(outcome=kind, cause=cause, detail=detail, legs_closed=progress.order[: progress.closed_legs])
+

@@ -1,0 +1,53 @@
+"""Open the run directory: its folders, the packet's files, and what the machine is."""
+
+import importlib.metadata
+from pathlib import Path
+
+from labctl.durable import make_folder, make_folders, read_regular, write_once
+from labctl.frozen import canonical_json
+from labctl.host.identity import read_host_identity
+from labctl.marker import ConsumedPacket
+from labctl.records.marker import PreflightPassed
+from labctl.rundir import PacketPaths, RunPaths
+
+COPY_LIMIT_BYTES = 64 << 20
+
+
+def open_run_directory(consumed: ConsumedPacket, preflight: PreflightPassed, runs: Path) -> RunPaths:
+    """Create the run's folder, which the marker names, and write everything that is known before the first leg.
+
+    Raises:
+        Refused: the folder exists already.
+        BrokenEvidence: a file could not be written.
+    """
+    make_folders(runs)
+    paths = RunPaths(runs / consumed.marker.run_dir)
+    for folder in (paths.root, paths.data, paths.packet, paths.host, paths.legs):
+        make_folder(folder)
+    _copy_packet(consumed.folder, paths)
+    write_once(paths.packet / "marker.copy.json", consumed.marker_bytes)
+    write_once(paths.host / "identity.json", read_host_identity(_distributions()).canonical())
+    write_once(paths.host / "preflight.json", preflight.canonical())
+    allowed = {"allowed": list(consumed.packet.environment_allowed)}
+    write_once(paths.host / "env.json", canonical_json(allowed))
+    return paths
+
+
+def _copy_packet(source: PacketPaths, paths: RunPaths) -> None:
+    for name in (source.prereg, source.packet, source.engine):
+        write_once(paths.packet / name.name, _bytes(name))
+    for folder in (source.inputs, source.approvals):
+        files = sorted(folder.iterdir()) if folder.is_dir() else []
+        if files:
+            make_folder(paths.packet / folder.name)
+        for file in files:
+            write_once(paths.packet / folder.name / file.name, _bytes(file))
+
+
+def _bytes(path: Path) -> bytes:
+    return read_regular(path, limit_bytes=COPY_LIMIT_BYTES)
+
+
+def _distributions() -> tuple[str, ...]:
+    found = {f"{item.metadata['Name']}=={item.version}" for item in importlib.metadata.distributions()}
+    return tuple(sorted(found))

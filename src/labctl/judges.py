@@ -1,0 +1,236 @@
+"""Both analyzers as processes, and their agreement; imports neither the acting side nor the judging side."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from labctl.codes import Code
+from labctl.digest import sha256_hex
+from labctl.durable import make_folder, make_folders, write_once
+from labctl.errors import BrokenEvidence, NotFound, Problem, Refused
+from labctl.packet.model import Packet
+from labctl.records.run import PhaseAnswer
+from labctl.records.verdict import Verdict
+from labctl.rundir import RunPaths
+from labctl.seal.analysis import SealedAnalysis, open_analysis, seal_analysis
+from labctl.seal.verify import SealedRun, open_sealed_run
+
+PACKET_LIMIT_BYTES = 8 << 20
+KNOWN_ANALYZERS = {"labctl": ("-m", "labctl.analyze")}
+
+
+@dataclass(frozen=True, slots=True)
+class Reanalysis:
+    """Why a run is judged again, or by an analyzer that its packet does not pin."""
+
+    supersedes: Path | None
+    """The analysis that the new one replaces; None where there is none yet."""
+    reason: str
+    """One line, kept in the new analysis."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeRequest:
+    """What is judged, and where the analysis goes."""
+
+    run: Path
+    """A sealed run."""
+    analyses: Path
+    """The analyses root."""
+    reanalysis: Reanalysis | None
+    """None: only the analyzers that the packet pins may judge."""
+    render: Callable[[Verdict], str]
+    """Step 9, which writes the report that is sealed beside the verdict."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A verdict and the sealed analysis that holds it."""
+
+    verdict: Verdict
+    analysis: SealedAnalysis
+    report: Path
+
+
+def judge_run(request: JudgeRequest) -> Judgement:
+    """Let every analyzer that the packet pins judge a sealed run, compare them, and seal the analysis.
+
+    Raises:
+        BrokenEvidence: the run's seal does not hold, an analyzer could not answer, or two disagree.
+        Refused: an analyzer is not the pinned one and no reason was given, or an analysis exists already.
+    """
+    run = open_sealed_run(request.run)
+    packet = Packet.from_json(run.read("packet/packet.json"), "packet/packet.json")
+    earlier = find_analyses(run, request.analyses)
+    _require_reason(request, earlier)
+    answers = {analyzer.name: _ask(analyzer.name, (str(request.run),)) for analyzer in packet.analyzers}
+    verdicts = {name: Verdict.from_json(answer, f"analyzer {name}") for name, answer in answers.items()}
+    _require_agreement(verdicts)
+    verdict = next(iter(verdicts.values()))
+    _require_standing(verdict, request)
+    return _publish(request, run, verdict, answers)
+
+
+def judge_phase(run: Path) -> bool:
+    """Let every analyzer that the packet pins judge the closed legs of an open run, and write down what each says.
+
+    Raises:
+        BrokenEvidence: an analyzer could not answer, or answered in another form.
+    """
+    paths = RunPaths(run)
+    packet_file = paths.packet / "packet.json"
+    packet = Packet.from_json(packet_file.read_bytes(), str(packet_file))
+    may_continue = True
+    for analyzer in packet.analyzers:
+        answer = _ask(analyzer.name, ("--phase", str(run)))
+        parsed = PhaseAnswer.from_json(answer, f"analyzer {analyzer.name}")
+        write_once(paths.phase / f"{analyzer.name}.json", answer)
+        may_continue = may_continue and parsed.may_continue
+    return may_continue
+
+
+def find_analyses(run: SealedRun, analyses: Path) -> tuple[SealedAnalysis, ...]:
+    """The sealed analyses of one run, oldest first, found by name and proved by the seal digest that they name."""
+    found = []
+    for folder in sorted(analyses.glob(f"{run.root.name}-*")) if analyses.is_dir() else ():
+        analysis = open_analysis(folder)
+        if analysis.run_seal_sha256 == run.seal_sha256:
+            found.append(analysis)
+    return tuple(sorted(found, key=lambda analysis: analysis.sealed_wall_ns))
+
+
+def current_analysis(run: SealedRun, analyses: Path) -> SealedAnalysis:
+    """The one analysis of a run that no other supersedes.
+
+    Raises:
+        NotFound: there is none, or more than one.
+    """
+    every = find_analyses(run, analyses)
+    superseded = {analysis.supersedes for analysis in every}
+    current = [analysis for analysis in every if analysis.digest not in superseded]
+    if len(current) == 1:
+        return current[0]
+    got = ", ".join(str(analysis.root) for analysis in current) or "none"
+    raise NotFound(
+        Problem(
+            Code.AMBIGUOUS if current else Code.NOT_FOUND,
+            str(run.root),
+            "one analysis that is not superseded",
+            got,
+            "name one with --analysis DIR" if current else f"run `labctl analyze sealed-run {run.root}`",
+        )
+    )
+
+
+def _ask(name: str, arguments: tuple[str, ...]) -> bytes:
+    how = KNOWN_ANALYZERS.get(name)
+    if how is None:
+        raise BrokenEvidence(
+            Problem(
+                Code.ANALYZER_FAILED,
+                f"analyzer {name}",
+                f"one of {', '.join(KNOWN_ANALYZERS)}",
+                "an unknown name",
+                "use the release of labctl that froze the packet",
+            )
+        )
+    with tempfile.TemporaryDirectory(prefix="labctl-judge-") as empty:
+        answer = subprocess.run(
+            [sys.executable, "-I", "-P", "-X", f"pycache_prefix={empty}/pycache", *how, *arguments],
+            capture_output=True,
+            check=False,
+            cwd=empty,
+            env={"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "LANG": "C.UTF-8"},
+            stdin=subprocess.DEVNULL,
+        )
+    if answer.returncode != 0:
+        lines = answer.stderr.decode("utf-8", "replace").strip().splitlines() or ["nothing on its error output"]
+        raise BrokenEvidence(
+            Problem(
+                Code.ANALYZER_FAILED, f"analyzer {name}", "an answer", line[:600], f"exit status {answer.returncode}"
+            )
+            for line in lines[-20:]
+        )
+    return answer.stdout
+
+
+def _require_reason(request: JudgeRequest, earlier: tuple[SealedAnalysis, ...]) -> None:
+    if not earlier or (request.reanalysis is not None and request.reanalysis.supersedes is not None):
+        return
+    raise Refused(
+        Problem(
+            Code.EXISTS,
+            str(request.run),
+            "a run that was not judged yet",
+            f"{len(earlier)} sealed analyses, the last {earlier[-1].root}",
+            "read it with `labctl report`, or judge again with --supersedes ANALYSIS --reason TEXT",
+        )
+    )
+
+
+def _require_agreement(verdicts: dict[str, Verdict]) -> None:
+    """Every gate outcome must be equal; one analyzer alone agrees with itself."""
+    outcomes = {
+        name: tuple((gate.id, gate.result) for gate in verdict.gates) + (("verdict", verdict.verdict),)
+        for name, verdict in verdicts.items()
+    }
+    first = next(iter(outcomes.values()))
+    different = [name for name, outcome in outcomes.items() if outcome != first]
+    if different:
+        raise BrokenEvidence(
+            Problem(
+                Code.ANALYZERS_DISAGREE,
+                f"analyzers {', '.join(outcomes)}",
+                "equal gate outcomes",
+                f"others from {', '.join(different)}",
+                "the verdict is invalid; report both answers",
+            )
+        )
+
+
+def _require_standing(verdict: Verdict, request: JudgeRequest) -> None:
+    if verdict.analyzer.standing == "frozen" or request.reanalysis is not None:
+        return
+    raise Refused(
+        Problem(
+            Code.FILE_DRIFT,
+            f"analyzer {verdict.analyzer.name}",
+            "the code that the packet pins",
+            f"code {verdict.analyzer.sha256[:12]}",
+            "judge with a later analyzer by giving --reason TEXT (and --supersedes ANALYSIS where one exists)",
+        )
+    )
+
+
+def _publish(request: JudgeRequest, run: SealedRun, verdict: Verdict, answers: dict[str, bytes]) -> Judgement:
+    make_folders(request.analyses)
+    name = f"{run.root.name}-{verdict.analyzer.sha256[:12]}-{os.urandom(4).hex()}"
+    root = request.analyses / name
+    report = root / "data" / "report.md"
+    for folder in (root, root / "data", root / "data" / "answers"):
+        make_folder(folder)
+    write_once(root / "data" / "verdict.json", verdict.canonical())
+    write_once(report, request.render(verdict).encode())
+    for analyzer, answer in answers.items():
+        write_once(root / "data" / "answers" / f"{analyzer}.json", answer)
+    seal_analysis(root, (run.root.name, run.seal_sha256), _predicate(request, verdict, answers))
+    return Judgement(verdict=verdict, analysis=open_analysis(root), report=report)
+
+
+def _predicate(request: JudgeRequest, verdict: Verdict, answers: dict[str, bytes]) -> dict[str, object]:
+    again = request.reanalysis
+    supersedes = open_analysis(again.supersedes).digest if again is not None and again.supersedes is not None else None
+    return {
+        "verdict": verdict.verdict.value,
+        "analyzers": {
+            verdict.analyzer.name: {"sha256": verdict.analyzer.sha256, "standing": verdict.analyzer.standing}
+        },
+        "answers": {name: sha256_hex(answer) for name, answer in answers.items()},
+        "gates": {gate.id: gate.result.value for gate in verdict.gates},
+        "supersedes": supersedes,
+        "reason": again.reason if again is not None else "",
+    }
