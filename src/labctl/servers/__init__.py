@@ -1,0 +1,1 @@
+"""What runs a server: its command, its process, its readiness, and the embedded endpoint."""

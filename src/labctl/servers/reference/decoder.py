@@ -2,18 +2,18 @@
 
 Why it is exact. All weights are integers and every activation is an integer of at most `LIMIT` in size, so each product
 and each partial sum of a matrix product, in whatever order a BLAS adds them and with or without fused operations, is an
-integer of at most (sum of the sizes of a column's weights) * `LIMIT`. `largest_partial_sum` computes that bound from
-the weights themselves; while it is below 2**53 no rounding ever happens. Between the products stand only: division by a
-power of two and rounding down (exact), limits, maxima, and one quotient of integers below 2**53 rounded down, for which
-a correctly rounded division suffices (the quotient of a < 2**53 and b differs from an integer by nothing or by at least
-1/b, more than half a unit in the last place).
+integer of at most `largest_partial_sum`, which is computed from the weights themselves. While that bound is below 2**53
+no sum is ever rounded. Two rows may share one float64 (`_LANE` apart), as long as each row's sums stay below half of
+`_LANE`. Everything between the products is done to single elements (limits, rounding, a maximum, one division), which
+IEEE 754 fixes to the last bit.
+
+Sharing is also why drafts pay here as they do in an engine: what a batch saves is reading the weights.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from labctl.servers.reference.weights import (
     HEAD_WIDTH,
@@ -28,11 +28,11 @@ from labctl.servers.reference.weights import (
 )
 
 LIMIT = 127
+_LANE = float(1 << 26)
+_LANED_ROWS = 8
 _DOWN_DIVISOR = 128
 _UNSEEN = -float(1 << 40)
 _CHUNK = 128
-_LANE = float(1 << 26)
-_LANED_ROWS = 8
 
 
 @dataclass(slots=True)
@@ -46,7 +46,7 @@ class Cache:
     @property
     def capacity(self) -> int:
         """How many tokens fit."""
-        return self.keys.shape[2]
+        return int(self.keys.shape[2])
 
 
 def new_cache(capacity: int) -> Cache:
@@ -60,7 +60,6 @@ class Decoder:
     """A decoder-only network with greedy output."""
 
     weights: Weights
-    _unused: tuple[()] = field(default=())
 
     def advance(self, tokens: Sequence[int], cache: Cache) -> list[int]:
         """Append `tokens` to the sequence in `cache`; give, after each of them, the token that follows."""
@@ -80,6 +79,23 @@ class Decoder:
         cache.length = last
         scores = _product(stream, self.weights.unembedding) + self.weights.bias
         return [int(token) for token in scores.argmax(axis=1)]
+
+
+def largest_partial_sum(weights: Weights, positions: int = POSITIONS) -> int:
+    """The largest size that any partial sum can take, shared rows and `positions` cached tokens included."""
+    rows = largest_row_sum(weights)
+    shared = rows + rows * int(_LANE)
+    scores = HEAD_WIDTH * LIMIT * LIMIT
+    averages = positions * int(max(layer.sharpness.max() for layer in weights.layers)) * LIMIT
+    return max(shared, scores, averages)
+
+
+def largest_row_sum(weights: Weights) -> int:
+    """The largest size that a partial sum of one row can take; must be below half of what separates two rows."""
+    matrices = [weights.unembedding]
+    for layer in weights.layers:
+        matrices += [layer.query_key_value, layer.output, layer.up, layer.down]
+    return max(int(np.abs(matrix).sum(axis=0).max()) * LIMIT for matrix in matrices)
 
 
 def _attend(stream: Array, layer: Layer, seen: tuple[Array, Array], hidden_from: Array | None) -> Array:
@@ -103,6 +119,7 @@ def _network(stream: Array, layer: Layer) -> Array:
 
 
 def _product(rows: Array, matrix: Array) -> Array:
+    # A BLAS copies the whole matrix before it multiplies a few rows; single rows of two lanes each read it in place.
     count = len(rows)
     if count == 1 or count > _LANED_ROWS:
         return rows @ matrix
