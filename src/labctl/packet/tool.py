@@ -1,0 +1,51 @@
+"""labctl's own identity: the digest of its files, and of the part of them that judges."""
+
+from pathlib import Path
+
+import labctl
+from labctl.digest import dirhash_of_files
+from labctl.packet.model import PinnedAnalyzer, Tool
+
+PACKAGE_FOLDER = Path(labctl.__file__).parent
+ANALYZER_NAME = "labctl"
+# Everything that the analyzer process may load; a test holds this list against what it does load.
+ANALYZER_PARTS = (
+    "__init__.py",
+    "analyze",
+    "clock.py",
+    "codes.py",
+    "digest.py",
+    "durable.py",
+    "engines",
+    "errors.py",
+    "frozen.py",
+    "packet/__init__.py",
+    "packet/environment.py",
+    "packet/model.py",
+    "packet/read.py",
+    "packet/tool.py",
+    "prereg",
+    "protocol.py",
+    "records",
+    "rundir.py",
+    "seal",
+    "signature.py",
+)
+
+
+def tool_identity() -> Tool:
+    """The version of labctl and the `dirHash` of all its Python files."""
+    return Tool(version=labctl.__version__, tree_dirhash=_dirhash_of_parts((".",)))
+
+
+def analyzer_identity() -> PinnedAnalyzer:
+    """The digest of every file that labctl's own analyzer may load."""
+    return PinnedAnalyzer(name=ANALYZER_NAME, sha256=_dirhash_of_parts(ANALYZER_PARTS))
+
+
+def _dirhash_of_parts(parts: tuple[str, ...]) -> str:
+    files: set[Path] = set()
+    for part in parts:
+        path = PACKAGE_FOLDER / part
+        files.update(path.rglob("*.py") if path.is_dir() else {path} & set(path.parent.glob("*.py")))
+    return dirhash_of_files(PACKAGE_FOLDER, sorted(files))
