@@ -86,7 +86,7 @@ class InstalledSource(FrozenModel):
 
 
 def _source_kind(value: Any) -> str | None:  # noqa: ANN401 (pydantic passes raw input)
-    keys = value if isinstance(value, dict) else vars(value)
+    keys = value if isinstance(value, dict) else getattr(value, "__dict__", ())
     return next((kind for kind in ("git", "installed") if kind in keys), None)
 
 
@@ -181,7 +181,7 @@ class LogProof(FrozenModel):
 
 
 def _proof_kind(value: Any) -> str | None:  # noqa: ANN401 (pydantic passes raw input)
-    keys = value if isinstance(value, dict) else vars(value)
+    keys = value if isinstance(value, dict) else getattr(value, "__dict__", ())
     return next((kind for kind in ("counter", "log") if kind in keys), None)
 
 
@@ -222,7 +222,7 @@ class EnvironmentTreatment(FrozenModel):
 
 
 def _treatment_kind(value: Any) -> str | None:  # noqa: ANN401 (pydantic passes raw input)
-    keys = value if isinstance(value, dict) else vars(value)
+    keys = value if isinstance(value, dict) else getattr(value, "__dict__", ())
     return next((kind for kind in ("argument", "environment") if kind in keys), None)
 
 

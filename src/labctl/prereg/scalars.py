@@ -32,6 +32,8 @@ def read_plain(text: str) -> str | int | float | bool | Reading | None:
     """The one value of a plain scalar, or why it has none."""
     if text in _TYPED:
         return _TYPED[text]
+    if _HEX_DIGEST.fullmatch(text):  # the next digest may be all digits, or hold one `e`
+        return Reading.AMBIGUOUS
     if _INTEGER.fullmatch(text) and text != "-0":
         return int(text) if len(text.lstrip("-")) <= MAX_INT_DIGITS else Reading.TOO_LARGE
     if _DECIMAL.fullmatch(text) and _is_shortest(text):
@@ -40,10 +42,10 @@ def read_plain(text: str) -> str | int | float | bool | Reading | None:
 
 
 def _is_shortest(text: str) -> bool:
-    return repr(float(text)) == text and float(text) != 0 or text == "0.0"
+    return (repr(float(text)) == text and float(text) != 0) or text == "0.0"
 
 
 def _is_ambiguous(text: str) -> bool:
-    if text.lower() in _WORDS or _HEX_DIGEST.fullmatch(text):
+    if text.lower() in _WORDS:
         return True
     return any(digit in text for digit in "0123456789nN") and _NUMBER_LIKE.fullmatch(text) is not None

@@ -1,0 +1,56 @@
+"""Which variables a preregistration may set: none that labctl sets itself, none that loads code, none with a secret."""
+
+BASE_ENVIRONMENT = (
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "PATH",
+    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONNOUSERSITE",
+    "TMPDIR",
+    "TZ",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",
+)
+"""What labctl itself sets for each start; nothing else is in a server's environment but what is registered."""
+
+_INJECTING = frozenset(
+    {
+        "BASH_ENV",
+        "ENV",
+        "GCONV_PATH",
+        "GLIBC_TUNABLES",
+        "IFS",
+        "LD_AUDIT",
+        "LD_DEBUG",
+        "LD_LIBRARY_PATH",
+        "LD_PRELOAD",
+        "LD_PROFILE",
+        "PROMETHEUS_MULTIPROC_DIR",
+        "PYTHONBREAKPOINT",
+        "PYTHONEXECUTABLE",
+        "PYTHONHOME",
+        "PYTHONINSPECT",
+        "PYTHONPATH",
+        "PYTHONPLATLIBDIR",
+        "PYTHONPYCACHEPREFIX",
+        "PYTHONSTARTUP",
+        "PYTHONUSERBASE",
+        "PYTHONWARNINGS",
+    }
+)
+_PROXIES = frozenset({"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "FTP_PROXY"})
+_SECRET_WORDS = frozenset({"TOKEN", "SECRET", "PASSWORD", "PASSWD", "KEY", "APIKEY", "CREDENTIAL", "CREDENTIALS"})
+
+
+def objection_to(name: str) -> str | None:
+    """Why a variable cannot be registered or passed on, or None where it can."""
+    if name in BASE_ENVIRONMENT:
+        return "a variable that labctl sets for each start"
+    if name in _INJECTING:
+        return "a variable that brings in code, paths or state from elsewhere"
+    if name.upper() in _PROXIES:
+        return "a proxy, which would stand between client and server"
+    if _SECRET_WORDS & set(name.upper().split("_")):
+        return "a name that speaks of a secret, which packets and runs would publish"
+    return None

@@ -1,0 +1,33 @@
+"""What is found wrong in a file's tree, before it has a line and a column."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from labctl.codes import Code
+from labctl.errors import Problem
+from labctl.prereg.places import Places, TreePath
+
+
+class Anchor(Enum):
+    """Which end of a key-value pair a message points at."""
+
+    KEY = "key"
+    VALUE = "value"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One fault: the path of the value that should change, and the three parts of its message."""
+
+    path: TreePath
+    expected: str
+    got: str
+    do: str
+    code: Code = Code.RULE
+    anchor: Anchor = Anchor.VALUE
+    guess: str | None = None  # the key or word that was probably meant
+
+    def at(self, places: Places) -> Problem:
+        """The problem, at its place in a file."""
+        where = places.of_key(self.path) if self.anchor is Anchor.KEY else places.of_value(self.path)
+        return Problem(self.code, where, self.expected, self.got, self.do)

@@ -1,0 +1,204 @@
+"""From pydantic's errors to labctl's findings: each with its path in the file, and the nearest word that is right."""
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from labctl.codes import Code
+from labctl.frozen import FrozenModel
+from labctl.prereg.finding import Anchor, Finding
+from labctl.prereg.known_keys import known_keys
+from labctl.prereg.places import TreePath
+
+_TYPE_NAMES = {
+    "string_type": "text",
+    "int_type": "a whole number",
+    "bool_type": "true or false",
+    "float_type": "a number",
+    "tuple_type": "a list",
+    "list_type": "a list",
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+    "model_attributes_type": "a mapping",
+    "none_required": "null",
+}
+_KIND_ERRORS = {"source_kind", "proof_kind", "treatment_kind"}
+_PATTERN_NAMES = {
+    r"^[0-9a-f]{64}$": "64 lower-case hex digits",
+    r"^([0-9a-f]{40}|[0-9a-f]{64})$": "a full object id of 40 or 64 lower-case hex digits",
+    r"^-?(0|[1-9][0-9]{0,30})(\.[0-9]{1,30})?$": 'a decimal in quotes, such as "0.25"',
+    r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$": "a name of letters, digits, dot, hyphen and underscore",
+    r"^[a-z0-9][a-z0-9-]{0,62}$": "lower-case letters, digits and hyphens",
+    r"^[AB][1-9][0-9]?$": "a leg such as A1 or B2",
+    r"^[a-z][a-z0-9_-]{0,62}$": "lower-case letters, digits, hyphens and underscores",
+    r"^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$": "a path below campaigns/ such as suites/a.yaml",
+    r"^[A-Za-z_][A-Za-z0-9_]{0,127}$": "the name of an environment variable",
+    r"^[^\r\n]+$": "one line of text",
+    r"^[^<>\r\n]+ <[^<>@\s]+@[^<>@\s]+>$": "`Name <mail@host>`",
+    r"^--?[A-Za-z0-9][A-Za-z0-9._-]*$": "an option such as --speculative-config",
+}
+_SHOWN_CHARACTERS = 60
+
+
+def findings_of(error: ValidationError, tree: object, model: type[FrozenModel]) -> list[Finding]:
+    """Every fault that one validation found, once each."""
+    groups: dict[TreePath, list[_Fault]] = {}
+    for issue in error.errors(include_url=False):
+        fault = _Fault(issue, tree)
+        groups.setdefault(fault.path, []).append(fault)
+    groups = {path: faults for path, faults in groups.items() if not _has_deeper(path, groups)}
+    unknown = [path for path, faults in groups.items() if faults[0].kind == "unknown"]
+    meant = {path: _suggestion(path, groups, tree, model) for path in unknown}
+    for path, guess in meant.items():
+        if guess:
+            groups.pop((*path[:-1], guess), None)  # its absence is the same fault
+    return [_finding(path, faults, meant.get(path)) for path, faults in groups.items()]
+
+
+class _Fault:
+    """One pydantic error, bound to a path of the tree instead of a path of the models."""
+
+    def __init__(self, issue: ErrorDetails, tree: object) -> None:
+        self.issue = issue
+        self.type = issue["type"]
+        self.kind = {"missing": "missing", "extra_forbidden": "unknown"}.get(self.type, "value")
+        if self.type == "union_tag_not_found" or self.type in _KIND_ERRORS:
+            self.kind = "missing"
+        self.is_key = "[key]" in issue["loc"]
+        loc = tuple(part for part in issue["loc"] if part != "[key]")
+        if self.type == "missing":
+            self.path = (*_resolve(loc[:-1], tree), loc[-1])
+        elif self.type in {"union_tag_invalid", "union_tag_not_found"}:
+            self.path = (*_resolve(loc, tree), _discriminator(issue))
+        else:
+            self.path = _resolve(loc, tree)
+
+
+def _discriminator(issue: ErrorDetails) -> str:
+    return str(issue.get("ctx", {}).get("discriminator", "'kind'")).strip("'")
+
+
+def _resolve(loc: TreePath, tree: object) -> TreePath:
+    """The path of the tree that a path of the models means; union branches are no part of the tree."""
+    return max(_readings(loc, tree), key=lambda path: (len(path), path[-1:] == loc[-1:]), default=())
+
+
+def _readings(loc: TreePath, node: object) -> Iterator[TreePath]:
+    if not loc:
+        yield ()
+        return
+    head, rest = loc[0], loc[1:]
+    has_head = (isinstance(node, dict) and head in node) or (
+        isinstance(node, list) and isinstance(head, int) and head < len(node)
+    )
+    if has_head:
+        yield from ((head, *tail) for tail in _readings(rest, node[head]))  # type: ignore[index] # has_head looked
+    yield from _readings(rest, node)
+
+
+def _has_deeper(path: TreePath, paths: Iterable[TreePath]) -> bool:
+    return any(len(other) > len(path) and other[: len(path)] == path for other in paths)
+
+
+def _suggestion(
+    path: TreePath, groups: Mapping[TreePath, object], tree: object, model: type[FrozenModel]
+) -> str | None:
+    missing = [str(other[-1]) for other in groups if len(other) == len(path) and other[:-1] == path[:-1]]
+    known = known_keys(model, path[:-1], tree)
+    word = str(path[-1])
+    return nearest(word, [key for key in missing if key in known and key != word]) or nearest(word, known)
+
+
+def nearest(word: str, words: Iterable[str]) -> str | None:
+    """The word that was probably meant, if one is near."""
+    return next(iter(difflib.get_close_matches(word, list(words), n=1, cutoff=0.6)), None)
+
+
+def _finding(path: TreePath, faults: list[_Fault], guess: str | None) -> Finding:
+    match faults[0].kind:
+        case "unknown":
+            return _unknown(path, guess)
+        case "missing":
+            return _missing(path, faults[0])
+        case _:
+            return _wrong(path, faults)
+
+
+def _unknown(path: TreePath, guess: str | None) -> Finding:
+    do = f"did you mean `{guess}`?" if guess else "remove it"
+    return Finding(path, "a known key", f"`{path[-1]}`", do, Code.UNKNOWN_KEY, Anchor.KEY, guess)
+
+
+def _missing(path: TreePath, fault: _Fault) -> Finding:
+    if fault.type == "missing":
+        return Finding(path, f"the key `{path[-1]}`", "no such key", "add it", Code.MISSING_KEY)
+    mapping = path[:-1] if fault.type == "union_tag_not_found" else path
+    wanted = [str(path[-1])] if fault.type == "union_tag_not_found" else fault.issue["msg"].split("`")[1::2]
+    words = " or ".join(f"`{word}`" for word in wanted)
+    if not isinstance(fault.issue["input"], dict):
+        got = shown(fault.issue["input"])
+        return Finding(mapping, f"a mapping with {words}", got, "write a mapping", Code.WRONG_TYPE)
+    for key in fault.issue["input"]:
+        if guess := nearest(key, wanted):
+            return _unknown((*mapping, key), guess)
+    return Finding((*mapping, wanted[0]), f"the key {words}", "no such key", "add it", Code.MISSING_KEY)
+
+
+def _wrong(path: TreePath, faults: list[_Fault]) -> Finding:
+    anchor = Anchor.KEY if faults[0].is_key else Anchor.VALUE
+    value = path[-1] if faults[0].is_key else faults[0].issue["input"]
+    if faults[0].type == "union_tag_invalid":
+        value = faults[0].issue["ctx"]["tag"]
+    expected = " or ".join(dict.fromkeys(_expected(fault) for fault in faults))
+    is_type = all(fault.type in _TYPE_NAMES for fault in faults)
+    code = Code.WRONG_TYPE if is_type else Code.WRONG_VALUE
+    allowed = [word for fault in faults for word in _allowed(fault)]
+    guess = nearest(value, allowed) if isinstance(value, str) else None
+    do = f"did you mean `{guess}`?" if guess else _advice(faults, value)
+    return Finding(path, expected, shown(value), do, code, anchor, guess)
+
+
+def _expected(fault: _Fault) -> str:
+    context = fault.issue.get("ctx", {})
+    if fault.type in _TYPE_NAMES:
+        return _TYPE_NAMES[fault.type]
+    if fault.type == "union_tag_invalid":
+        return f"one of {context['expected_tags']}"
+    if fault.type == "string_pattern_mismatch":
+        return _PATTERN_NAMES.get(context["pattern"], f"text that matches {context['pattern']}")
+    return fault.issue["msg"].removeprefix("Input should be ").removeprefix("Input should ")
+
+
+def _advice(faults: list[_Fault], value: object) -> str:
+    wants_text = any(fault.type in {"string_type", "string_pattern_mismatch"} for fault in faults)
+    if wants_text and isinstance(value, int | float) and not isinstance(value, bool):
+        return f'quote it as "{value}"'
+    wants_number = any(fault.type == "int_type" for fault in faults)
+    if wants_number and isinstance(value, str) and value.lstrip("-").isdecimal():
+        return "remove the quotes"
+    return "correct it"
+
+
+def _allowed(fault: _Fault) -> list[str]:
+    context: dict[str, Any] = fault.issue.get("ctx", {})
+    words = str(context.get("expected") or context.get("expected_tags") or "")
+    return words.split("'")[1::2]
+
+
+def shown(value: object) -> str:
+    """A value as a message shows it: short, on one line, mappings and lists by their kind."""
+    match value:
+        case None | True | False:
+            return {None: "null", True: "true", False: "false"}[value]
+        case dict():
+            return "a mapping"
+        case list() | tuple():
+            return f"a list of {len(value)}" if value else "an empty list"
+        case str():
+            text = " ".join(value.split())
+            return repr(text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…")
+        case _:
+            return str(value)[:_SHOWN_CHARACTERS]

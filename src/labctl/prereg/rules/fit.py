@@ -1,0 +1,89 @@
+"""Rules between a preregistration and the files that it names."""
+
+from collections.abc import Iterator
+
+from labctl.codes import Code
+from labctl.prereg.finding import Anchor, Finding
+from labctl.prereg.grammar import nearest
+from labctl.prereg.host_profile import HostProfile
+from labctl.prereg.model import (
+    Api,
+    CampaignClass,
+    Cold,
+    EnvironmentTreatment,
+    GitSource,
+    Pair,
+    Preregistration,
+)
+from labctl.prereg.places import TreePath
+from labctl.prereg.rules.gates import gates_of
+from labctl.prereg.suite import Oracle, Suite
+
+
+def host_fits(preregistration: Preregistration, host: HostProfile) -> Iterator[Finding]:
+    """Every key that a preregistration uses is one that the host profile has."""
+    yield from _key(("interpreter",), preregistration.interpreter, "interpreters", list(host.interpreters))
+    for index, source in enumerate(preregistration.sources):
+        if isinstance(source, GitSource):
+            yield from _key(("sources", index, "git"), source.git, "sources", list(host.sources))
+    for index, model in enumerate(preregistration.models):
+        yield from _key(("models", index, "name"), model.name, "models", list(host.models))
+    if preregistration.campaign_class is CampaignClass.RECORD and host.remote is None:
+        yield Finding(("host",), "a host profile with a `remote` for class record", "none", "add `remote` to it")
+    yield from _ambient_is_not_registered(preregistration, host)
+
+
+def _key(path: TreePath, key: str, field: str, known: list[str]) -> Iterator[Finding]:
+    if key not in known:
+        guess = nearest(key, known)
+        do = f"did you mean `{guess}`?" if guess else "add it to the host profile"
+        expected = f"a key of the host profile's `{field}` ({', '.join(known) or 'which is empty'})"
+        yield Finding(path, expected, key, do, Code.WRONG_VALUE)
+
+
+def _ambient_is_not_registered(preregistration: Preregistration, host: HostProfile) -> Iterator[Finding]:
+    expected = "a variable that the host profile does not pass on"
+    do = "remove it here or from `environment_passed`"
+    for name in preregistration.service.environment:
+        if name in host.environment_passed:
+            yield Finding(("service", "environment", name), expected, name, do, anchor=Anchor.KEY)
+    treatment = preregistration.treatment
+    if isinstance(treatment, EnvironmentTreatment) and treatment.environment in host.environment_passed:
+        yield Finding(("treatment", "environment"), expected, treatment.environment, do)
+
+
+def suite_fits(preregistration: Preregistration, suite: Suite) -> Iterator[Finding]:
+    """The counts and the interface of a preregistration are those of its suite."""
+    count = len(suite.prompts)
+    for path, cold in gates_of(preregistration, Cold):
+        if cold.requests_per_start != count:
+            got, do = str(cold.requests_per_start), f"write {count}"
+            yield Finding((*path, "requests_per_start"), f"{count}, the prompts of the suite", got, do)
+    for path, pair in gates_of(preregistration, Pair):
+        if pair.min_row_wins > count:
+            got = str(pair.min_row_wins)
+            yield Finding((*path, "min_row_wins"), f"at most {count}, the prompts of the suite", got, "lower it")
+    wanted = "text" if preregistration.workload.api is Api.COMPLETIONS else "messages"
+    if others := [prompt.id for prompt in suite.prompts if getattr(prompt, wanted) is None]:
+        expected = f"prompts with `{wanted}` for api {preregistration.workload.api}"
+        got = f"{len(others)} without, the first {others[0]}"
+        yield Finding(("workload", "api"), expected, got, "choose the other api, or another suite")
+
+
+def oracle_fits(preregistration: Preregistration, suite: Suite, suite_sha256: str, oracle: Oracle) -> Iterator[Finding]:
+    """A teacher was asked the same prompts in the same way."""
+    path, workload = ("oracle", "teacher"), preregistration.workload
+    for key in ("api", "max_tokens", "ignore_eos"):
+        if getattr(oracle, key) != getattr(workload, key):
+            expected = f"a teacher made with {key} {_word(getattr(workload, key))}"
+            yield Finding(path, expected, _word(getattr(oracle, key)), "make the oracle anew")
+    if oracle.suite_sha256 != suite_sha256:
+        expected = f"a teacher of the suite {suite_sha256[:12]}"
+        yield Finding(path, expected, oracle.suite_sha256[:12], "make the oracle anew")
+    elif [row.prompt for row in oracle.rows] != [prompt.id for prompt in suite.prompts]:
+        got = "other rows, or another order"
+        yield Finding(path, "one row a prompt, in the suite's order", got, "make the oracle anew")
+
+
+def _word(value: object) -> str:
+    return str(value).lower()

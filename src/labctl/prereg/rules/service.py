@@ -1,0 +1,143 @@
+"""Rules for the service: its placeholders, its environment, and what it names elsewhere."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from labctl.codes import Code
+from labctl.prereg.arms import PLACEHOLDER
+from labctl.prereg.environment import objection_to
+from labctl.prereg.finding import Anchor, Finding
+from labctl.prereg.grammar import nearest
+from labctl.prereg.model import (
+    PLACEHOLDERS,
+    ArgumentTreatment,
+    EnvironmentTreatment,
+    GitSource,
+    Preregistration,
+)
+from labctl.prereg.places import TreePath
+
+_LOOKS_LIKE_PLACEHOLDER = re.compile(r"\{\s*[A-Za-z_][A-Za-z0-9_]*\s*(?::[^{}\"]*)?\}")
+_SECRET_OPTIONS = frozenset({"--api-key", "--hf-token"})
+
+
+def templates(preregistration: Preregistration) -> Iterator[tuple[TreePath, str]]:
+    """Every text in which placeholders are replaced, with its path."""
+    service, treatment = preregistration.service, preregistration.treatment
+    for index, part in enumerate(service.command):
+        yield ("service", "command", index), part
+    for name, value in service.environment.items():
+        yield ("service", "environment", name), value
+    if treatment is not None:
+        for arm, setting in (("control", treatment.control), ("candidate", treatment.candidate)):
+            if isinstance(setting, str):
+                yield ("treatment", arm), setting
+
+
+def placeholders_are_known(preregistration: Preregistration) -> Iterator[Finding]:
+    """Only the closed list of placeholders, and only models that are declared."""
+    models = [model.name for model in preregistration.models]
+    known = [name for name in PLACEHOLDERS if name != "{model:NAME}"] + [f"{{model:{name}}}" for name in models]
+    for path, text in templates(preregistration):
+        for match in _LOOKS_LIKE_PLACEHOLDER.finditer(text):
+            if match[0] not in known:
+                yield _unknown_placeholder(path, match[0], known)
+    for index, check in enumerate(preregistration.host_checks):
+        for position, part in enumerate(check.command):
+            for match in _LOOKS_LIKE_PLACEHOLDER.finditer(part):
+                if match[0] != "{python}":
+                    yield _unknown_placeholder(("host_checks", index, "command", position), match[0], ["{python}"])
+
+
+def _unknown_placeholder(path: TreePath, found: str, known: list[str]) -> Finding:
+    guess = nearest(found, known)
+    do = f"did you mean `{guess}`?" if guess else "use one of them, or declare the model under `models`"
+    return Finding(path, f"one of {' '.join(known)}", found, do, Code.UNKNOWN_PLACEHOLDER)
+
+
+def address_is_ours(preregistration: Preregistration) -> Iterator[Finding]:
+    """The server listens where labctl says."""
+    texts = [*preregistration.service.command, *preregistration.service.environment.values()]
+    for placeholder in ("{host}", "{port}"):
+        if not any(placeholder in text for text in texts):
+            do = f"pass {placeholder} to the server"
+            yield Finding(("service", "command"), f"{placeholder} in the command", "none", do)
+
+
+def command_starts_with_the_interpreter(preregistration: Preregistration) -> Iterator[Finding]:
+    """The interpreter that is pinned is the one that runs."""
+    if preregistration.service.command[0] != "{python}":
+        got = preregistration.service.command[0]
+        yield Finding(("service", "command", 0), '"{python}" as the first part', got, 'start with "{python}"')
+
+
+def models_are_used(preregistration: Preregistration) -> Iterator[Finding]:
+    """A model that is pinned is a model that is served."""
+    used = {match[1] for _, text in templates(preregistration) for match in PLACEHOLDER.finditer(text)}
+    for index, model in enumerate(preregistration.models):
+        if model.name not in used:
+            expected = f"{{model:{model.name}}} in the command, environment or treatment"
+            yield Finding(("models", index, "name"), expected, "no use of it", "use it, or remove the model")
+
+
+def names_are_unique(preregistration: Preregistration) -> Iterator[Finding]:
+    """Models, sources and host checks are named once each."""
+    yield from _repeated("models", ("name",), [model.name for model in preregistration.models])
+    sources = preregistration.sources
+    yield from _repeated("sources", (), [s.git if isinstance(s, GitSource) else s.installed for s in sources])
+    yield from _repeated("host_checks", ("name",), [check.name for check in preregistration.host_checks])
+
+
+def _repeated(field: str, rest: TreePath, names: list[str]) -> Iterator[Finding]:
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            yield Finding((field, index, *rest), "each name once", f"{name} again", "remove or rename it")
+
+
+def environment_is_harmless(preregistration: Preregistration) -> Iterator[Finding]:
+    """No variable that labctl sets, that loads code, that redirects, or that names a secret."""
+    for name in preregistration.service.environment:
+        if objection := objection_to(name):
+            path = ("service", "environment", name)
+            yield Finding(path, "a variable of the engine", f"{name}, {objection}", "remove it", anchor=Anchor.KEY)
+    treatment = preregistration.treatment
+    if isinstance(treatment, EnvironmentTreatment) and (objection := objection_to(treatment.environment)):
+        got = f"{treatment.environment}, {objection}"
+        yield Finding(("treatment", "environment"), "a variable of the engine", got, "treat another variable")
+
+
+def environment_names_differ_by_more_than_case(preregistration: Preregistration) -> Iterator[Finding]:
+    """Two variables that differ by case alone are a slip."""
+    counts = Counter(name.upper() for name in preregistration.service.environment)
+    for name in preregistration.service.environment:
+        if counts[name.upper()] > 1 and name != name.upper():
+            path = ("service", "environment", name)
+            got = f"{name} beside {name.upper()}"
+            yield Finding(path, "names that differ by more than case", got, "keep one", anchor=Anchor.KEY)
+
+
+def command_holds_no_secret(preregistration: Preregistration) -> Iterator[Finding]:
+    """Packets and runs are published; a key in a command would be too."""
+    for path, part in _arguments(preregistration):
+        if part.partition("=")[0] in _SECRET_OPTIONS:
+            yield Finding(path, "no secret in a command", part.partition("=")[0], "remove it; the server is local")
+
+
+def _arguments(preregistration: Preregistration) -> Iterable[tuple[TreePath, str]]:
+    for index, part in enumerate(preregistration.service.command):
+        yield ("service", "command", index), part
+    if isinstance(preregistration.treatment, ArgumentTreatment):
+        yield ("treatment", "argument"), preregistration.treatment.argument
+
+
+SERVICE_RULES = (
+    placeholders_are_known,
+    address_is_ours,
+    command_starts_with_the_interpreter,
+    models_are_used,
+    names_are_unique,
+    environment_is_harmless,
+    environment_names_differ_by_more_than_case,
+    command_holds_no_secret,
+)
