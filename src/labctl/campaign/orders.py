@@ -11,7 +11,7 @@ from labctl.engines.vocabulary import EngineVocabulary
 from labctl.marker import ConsumedPacket
 from labctl.packet.environment import base_environment
 from labctl.packet.model import Packet
-from labctl.prereg.arms import StartValues, arm_argv, arm_environment, fill
+from labctl.prereg.arms import StartValues, arm_argv, arm_environment, fill, fill_environment
 from labctl.prereg.model import Arm
 from labctl.prereg.suite import Suite
 from labctl.records.order import Limits, Requests, StartPaths, WorkOrder
@@ -99,7 +99,7 @@ def start_values(packet: Packet, plan: OrderPlan, paths: StartPaths, given: tupl
 
 def start_argv(packet: Packet, leg: str, values: StartValues) -> tuple[str, ...]:
     """The argument list of one start."""
-    return tuple(fill(part, values) for part in arm_argv(packet.preregistration, Arm.of_leg(leg)))
+    return fill(arm_argv(packet.preregistration, Arm.of_leg(leg)), values)
 
 
 def start_environment(
@@ -108,9 +108,8 @@ def start_environment(
     """The whole environment of one start: the fixed base, what the host profile passes on, and the arm's own."""
     values, paths, ambient = given
     passed = {name: ambient[name] for name in packet.host.environment_passed if name in ambient}
-    own = arm_environment(packet.preregistration, Arm.of_leg(leg))
-    filled = {name: fill(value, values) for name, value in own.items()}
-    return base_environment(home=paths.home, temporary=paths.temporary) | passed | filled
+    own = fill_environment(arm_environment(packet.preregistration, Arm.of_leg(leg)), values)
+    return base_environment(home=paths.home, temporary=paths.temporary) | passed | own
 
 
 def planned_paths(run_leg: Path, scratch: Path) -> StartPaths:

@@ -1,0 +1,101 @@
+"""The plan: every command, environment, path and gate that a run would use, in words; nothing is touched."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from labctl.campaign.orders import planned_paths
+from labctl.campaign.roots import Roots, interpreter_path, machine_path
+from labctl.packet.environment import base_environment
+from labctl.prereg.arms import PLACEHOLDER, arm_argv, arm_environment
+from labctl.prereg.host_profile import HostProfile
+from labctl.prereg.model import Arm, Gate, Preregistration, gate_id
+from labctl.prereg.suite import Suite
+
+
+def describe_plan(preregistration: Preregistration, profile: HostProfile, suite: Suite, roots: Roots) -> Iterator[str]:
+    """The plan of a campaign, line by line.
+
+    Args:
+        preregistration: the campaign.
+        profile: its host profile.
+        suite: its prompts.
+        roots: where a run would write.
+    """
+    yield f"campaign {preregistration.id} ({preregistration.campaign_class}): {preregistration.title}"
+    yield f"question: {preregistration.question}"
+    yield ""
+    yield from _places(roots)
+    yield ""
+    known = _known_values(preregistration, profile, roots)
+    for index, leg in enumerate(preregistration.schedule.order, start=1):
+        yield from _leg(preregistration, (index, leg), roots, known)
+        yield ""
+    yield from _workload(preregistration, suite)
+    yield from _gates(preregistration)
+    yield f"reviews: {preregistration.reviews.required} needed, signatures {preregistration.reviews.signatures}"
+    yield "nothing was touched"
+
+
+def _places(roots: Roots) -> Iterator[str]:
+    yield f"marker:   {roots.authorization.markers}/<packet id>.json, created once, never removed"
+    yield f"ledger:   {roots.authorization.ledger}"
+    yield f"run:      {roots.runs}/<campaign>-<packet>-<random>"
+    yield f"analysis: {roots.analyses}/<run>-<analyzer>-<random>"
+    yield f"scratch:  {roots.scratch}, emptied after the run"
+
+
+def _known_values(preregistration: Preregistration, profile: HostProfile, roots: Roots) -> dict[str, str]:
+    """The placeholders whose values are known in advance; port, nonce and folders differ from start to start."""
+    python = interpreter_path(profile, preregistration.interpreter, roots.repository)
+    models = {
+        f"{{model:{source.name}}}": str(machine_path(roots.repository, profile.models[source.name]))
+        for source in preregistration.models
+    }
+    return {"{python}": str(python), "{host}": profile.network.address, **models}
+
+
+def _leg(
+    preregistration: Preregistration, place: tuple[int, str], roots: Roots, known: dict[str, str]
+) -> Iterator[str]:
+    index, leg = place
+    arm = Arm.of_leg(leg)
+    scratch = planned_paths(Path("data") / "legs" / f"{index:02d}-{leg}", roots.scratch / "<random>" / leg)
+    yield f"leg {index}, {leg} ({'control' if arm is Arm.CONTROL else 'candidate'}), into {scratch.leg}"
+    yield "  command: " + " ".join(_quoted(_partly_filled(part, known)) for part in arm_argv(preregistration, arm))
+    base = base_environment(home=scratch.home, temporary=scratch.temporary)
+    for name, value in sorted((base | arm_environment(preregistration, arm)).items()):
+        yield f"  environment: {name}={_partly_filled(value, known)}"
+
+
+def _partly_filled(text: str, known: dict[str, str]) -> str:
+    return PLACEHOLDER.sub(lambda match: known.get(match[0], match[0]), text)
+
+
+def _quoted(part: str) -> str:
+    return f"'{part}'" if any(character in part for character in " \"'") else part
+
+
+def _workload(preregistration: Preregistration, suite: Suite) -> Iterator[str]:
+    workload = preregistration.workload
+    yield (
+        f"each start: {len(suite.prompts)} prompts of suite {suite.id}, once, in order, "
+        f"{workload.max_tokens} tokens each, {workload.api}"
+    )
+    oracle = preregistration.oracle
+    yield f"oracle: {oracle if isinstance(oracle, str) else oracle.teacher}"
+
+
+def _gates(preregistration: Preregistration) -> Iterator[str]:
+    always = ["identity", "complete_rows"]
+    always += ["treatment"] if preregistration.treatment else []
+    always += ["decision"] if preregistration.decision else []
+    yield f"gates, always: {', '.join(always)}"
+    for gate in preregistration.gates:
+        yield f"gate {gate_id(gate)}: {_settings(gate) or 'no settings'}"
+    if preregistration.schedule.stop_after_first_pair:
+        yield "after the first pair the analyzers judge it; unless every gate passes, the run stops there"
+
+
+def _settings(gate: Gate) -> str:
+    document = gate.model_dump(mode="json", exclude={"kind", "id"}, exclude_none=True)
+    return ", ".join(f"{key} {value}" for key, value in document.items() if value not in ([], ()))
