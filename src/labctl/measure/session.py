@@ -12,7 +12,7 @@ from labctl.durable import make_folder, write_once
 from labctl.errors import Problem, StreamBroken
 from labctl.frozen import FrozenModel, SafeName
 from labctl.measure.client import Loopback, RowFiles, RowRequest, UrlPath, fetch_bytes, measure_row
-from labctl.measure.wire import RowLimits, kernel_stamps_held
+from labctl.measure.wire import RowLimits, Seconds, kernel_stamps_held
 from labctl.records.wire import Port, RowClosed
 from labctl.rundir import LegPaths
 
@@ -37,7 +37,7 @@ class SessionPlan(FrozenModel):
     """The path of the generation endpoint."""
     metrics_path: UrlPath
     """The path of the counters."""
-    metrics_timeout_s: float = 30.0
+    metrics_timeout_s: Seconds = 30.0
     """Longest wait for the counters."""
     limits: RowLimits
     """When a request is given up."""

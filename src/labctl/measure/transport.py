@@ -1,7 +1,7 @@
 """Measuring: httpx over one stamped connection, with no retry, no proxy, no redirect and no second protocol."""
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import httpcore
 import httpx
@@ -55,7 +55,7 @@ class _Body(httpx.SyncByteStream):
 
     def __iter__(self) -> Iterator[bytes]:
         with _httpx_errors():
-            yield from _parts(self._answer)
+            yield from self._answer.iter_stream()
 
     def close(self) -> None:
         self._answer.close()
@@ -70,13 +70,6 @@ def loopback_client(capture: Capture, limits: RowLimits, clock: Clock) -> httpx.
         trust_env=False,
         follow_redirects=False,
     )
-
-
-def _parts(answer: httpcore.Response) -> Iterable[bytes]:
-    if isinstance(answer.stream, Iterable):
-        return answer.stream
-    message = "a blocking pool gives a blocking stream"
-    raise RuntimeError(message)
 
 
 @contextlib.contextmanager

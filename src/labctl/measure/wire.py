@@ -12,9 +12,10 @@ import socket
 import struct
 import sys
 from collections.abc import Iterable, Iterator
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 import httpcore
+from pydantic import Field, PositiveInt
 
 from labctl.clock import Clock
 from labctl.frozen import FrozenModel
@@ -28,6 +29,7 @@ SCM_TIMESTAMPING: Final = struct.Struct("@6l")
 ANCILLARY_BYTES: Final = 256
 NS_PER_S: Final = 1_000_000_000
 
+Seconds = Annotated[float, Field(gt=0)]
 Ancillary = list[tuple[int, int, bytes]]
 STAMPS: Final[Literal["kernel_software_rx", "none"]] = "kernel_software_rx" if sys.platform == "linux" else "none"
 
@@ -35,15 +37,15 @@ STAMPS: Final[Literal["kernel_software_rx", "none"]] = "kernel_software_rx" if s
 class RowLimits(FrozenModel):
     """When a request is given up."""
 
-    connect_s: float = 10.0
+    connect_s: Seconds = 10.0
     """Longest wait for the connection."""
-    read_s: float = 120.0
+    read_s: Seconds = 120.0
     """Longest silence between two reads."""
-    total_s: float = 900.0
+    total_s: Seconds = 900.0
     """Longest time from the connection attempt to the end of the response."""
-    drain_s: float = 1.0
+    drain_s: Seconds = 1.0
     """Longest wait, after the response, for the server to close the connection."""
-    response_bytes: int = 64 << 20
+    response_bytes: PositiveInt = 64 << 20
     """Most bytes of one response."""
 
 

@@ -2,6 +2,7 @@ import contextlib
 import gc
 import os
 import signal
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -154,6 +155,34 @@ def test_a_reset_is_a_transport_error_and_keeps_what_came(tmp_path: Path) -> Non
     assert closed.detail is not None
     assert "reset" in closed.detail.lower()
     assert row.received == sent_bytes(plan)
+
+
+def test_a_reset_connection_is_not_tried_again(tmp_path: Path) -> None:
+    with StreamServer([Reset()], list(token_stream(1))) as server:
+        closed = measure_row(request_to(server.port), files_in(tmp_path), LIMITS, SystemClock())
+        assert len(server.peers) == 1
+    assert (closed.ended, closed.http_status) == ("transport_error", None)
+    assert on_disk(files_in(tmp_path)).received == b""
+
+
+def test_a_request_that_nobody_reads_is_a_timeout_and_keeps_what_was_taken(tmp_path: Path) -> None:
+    body = b"{" + b" " * (64 << 20) + b"}"
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        request = RowRequest.model_validate({**request_to(deaf.getsockname()[1]).model_dump(), "body": body})
+        closed = measure_row(request, files_in(tmp_path), RowLimits(read_s=0.2, total_s=5), SystemClock())
+    row = on_disk(files_in(tmp_path))
+    assert (closed.ended, closed.http_status) == ("timeout", None)
+    assert 0 < len(row.request) < len(body)
+
+
+def test_a_listener_that_takes_nobody_is_a_timeout_without_connection(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
+        port = full.getsockname()[1]
+        with socket.create_connection(("127.0.0.1", port)):
+            limits = RowLimits(connect_s=0.2)
+            closed = measure_row(request_to(port), files_in(tmp_path), limits, SystemClock())
+    assert (closed.ended, closed.http_status) == ("timeout", None)
+    assert on_disk(files_in(tmp_path)).connected is None
 
 
 def test_a_refused_connection_is_a_row_without_connection(tmp_path: Path) -> None:
