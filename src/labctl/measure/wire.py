@@ -101,18 +101,18 @@ class StampedBackend(httpcore.NetworkBackend):
         if not is_loopback(host):
             message = f"{host!r} is not a literal loopback address"
             raise httpcore.ConnectError(message)
-        connection = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        try:
-            _request_kernel_stamps(connection)
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            connection.settimeout(timeout)
-            self._connect(connection, host, port)
-        except TimeoutError as error:
-            connection.close()
-            raise httpcore.ConnectTimeout(str(error)) from error
-        except OSError as error:
-            connection.close()
-            raise httpcore.ConnectError(str(error)) from error
+        with contextlib.ExitStack() as unless_connected:
+            connection = unless_connected.enter_context(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
+            try:
+                _request_kernel_stamps(connection)
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                connection.settimeout(timeout)
+                self._connect(connection, host, port)
+            except TimeoutError as error:
+                raise httpcore.ConnectTimeout(str(error)) from error
+            except OSError as error:
+                raise httpcore.ConnectError(str(error)) from error
+            unless_connected.pop_all()
         return StampedStream(connection, self._capture, self._limits, self._clock)
 
     def _connect(self, connection: socket.socket, host: str, port: int) -> None:
