@@ -64,6 +64,7 @@ class Code(StrEnum):
     # Files on disk, manifest and seal
     EXISTS = "EXISTS"
     WRITE_FAILED = "WRITE_FAILED"
+    READ_FAILED = "READ_FAILED"
     OPEN_WRITER = "OPEN_WRITER"
     FORBIDDEN_FILE = (
         "FORBIDDEN_FILE"  # symlink, hard link, special file, foreign device, setuid, or a name off the safe set

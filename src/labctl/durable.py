@@ -62,6 +62,25 @@ def write_once(path: Path, data: bytes) -> None:
     sync_folder(path.parent)
 
 
+def complete_once(path: Path, data: bytes) -> None:
+    """As `write_once`, but a file that a crash cut short is finished; what stands there is never overwritten.
+
+    Raises:
+        BrokenEvidence: what stands there is not the beginning of the bytes (EXISTS), or writing failed (WRITE_FAILED).
+    """
+    if not os.path.lexists(path):
+        write_once(path, data)
+        return
+    before = read_regular(path, limit_bytes=len(data))
+    if not data.startswith(before):
+        raise BrokenEvidence(
+            Problem(Code.EXISTS, str(path), "the bytes that belong here", "others", "keep the folder as it is; ask why")
+        )
+    with AppendLog.reopen(path) as rest:
+        rest.append(data[len(before) :])
+    sync_folder(path.parent)
+
+
 def open_once(path: Path, *, folder: int | None = None) -> int:
     """A descriptor for a new file: O_EXCL, never through a link.
 
@@ -99,6 +118,22 @@ def sync_folder(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def sync_file(path: Path) -> None:
+    """Put the bytes of a file on disk; through a writable descriptor, which some systems want for this.
+
+    Raises:
+        BrokenEvidence: they could not be put there (WRITE_FAILED).
+    """
+    try:
+        descriptor = os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0))
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise _write_failed(path, error) from error
 
 
 def replace_regenerable(path: Path, data: bytes) -> None:
@@ -153,6 +188,19 @@ class AppendLog:
         os.fchmod(descriptor, FILE_MODE)
         sync_folder(path.parent)
         return cls(descriptor, path)
+
+    @classmethod
+    def reopen(cls, path: Path) -> Self:
+        """A log that is there already, to be continued at its end.
+
+        Raises:
+            BrokenEvidence: it cannot be opened for writing (WRITE_FAILED).
+        """
+        flags = os.O_WRONLY | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+        try:
+            return cls(os.open(path, flags), path)
+        except OSError as error:
+            raise _write_failed(path, error) from error
 
     def append(self, line: bytes) -> None:
         """Write one line, which carries its own newline, and fsync it.

@@ -11,6 +11,7 @@ LabctlError
 │   ├── AlreadyConsumed          the packet's one-shot marker exists, whatever it is
 │   └── NotFound                 a campaign, packet, run or analysis that was named is not there, or is not the only one
 ├── LegFailed                    exit 4: the packet is spent, the run is sealed as aborted
+│   ├── PacketBurnt              the marker exists but could not be completed or witnessed; nothing was started
 │   ├── ServerNotReady           a server did not get ready, or something else answered in its place
 │   ├── StreamBroken             a request ended without a complete response
 │   ├── LegInterrupted           a signal, a cut lifeline, or a registered limit ended the leg
@@ -102,6 +103,10 @@ class LegFailed(LabctlError):
     """A leg did not complete; the packet is spent and the run is sealed as aborted."""
 
     exit_code = 4
+
+
+class PacketBurnt(LegFailed):
+    """The marker exists but could not be completed or witnessed; the packet is spent and nothing was started."""
 
 
 class ServerNotReady(LegFailed):
