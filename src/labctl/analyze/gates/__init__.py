@@ -1,1 +1,1 @@
-"""One module a gate kind; each returns passed, failed or not evaluated."""
+"""Gates: one module a kind; each takes the evidence and gives passed, failed or not evaluated, with both sides kept."""

@@ -1,0 +1,88 @@
+"""What one run says, parsed and held together: the only thing that gates see."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from labctl.analyze.counters import Counters
+from labctl.analyze.stream import StreamRow
+from labctl.codes import Code
+from labctl.engines.vocabulary import EngineVocabulary
+from labctl.errors import Problem
+from labctl.packet.model import Packet
+from labctl.prereg.model import Arm
+from labctl.prereg.suite import Oracle, Suite
+from labctl.records.leg import LegExit, Postflight, ProcessRecord
+from labctl.records.marker import Marker
+from labctl.records.order import LegStarted, WorkOrder
+from labctl.records.run import JournalEntry, Outcome, PhaseAnswer
+from labctl.records.wire import WireRow
+
+SHOWN_CHARACTERS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class LegEvidence:
+    """One start; what its folder does not hold is None or empty."""
+
+    folder: str
+    name: str
+    arm: Arm
+    index: int
+    is_closed: bool
+    manifest_sha256: str | None
+    order: WorkOrder | None
+    order_sha256: str | None
+    started: LegStarted | None
+    process: ProcessRecord | None
+    postflight: Postflight | None
+    exit: LegExit | None
+    before: Counters | None
+    after: Counters | None
+    log: bytes | None
+    maps: tuple[str, ...] | None
+    wires: tuple[WireRow, ...]
+    rows: tuple[StreamRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunEvidence:
+    """One run, or its closed legs so far; `conflicts` is empty where every record agrees with every other."""
+
+    packet: Packet
+    packet_id: str
+    marker: Marker
+    marker_sha256: str
+    engine: EngineVocabulary
+    suite: Suite
+    oracle: Oracle | None
+    legs: tuple[LegEvidence, ...]
+    journal: tuple[JournalEntry, ...]
+    outcome: Outcome | None
+    answers: tuple[PhaseAnswer, ...]
+    conflicts: tuple[Problem, ...]
+
+    def arm(self, arm: Arm) -> tuple[LegEvidence, ...]:
+        """The starts of one arm, in order."""
+        return tuple(leg for leg in self.legs if leg.arm is arm)
+
+    def pairs(self) -> tuple[tuple[LegEvidence, LegEvidence], ...]:
+        """A1 with B1, A2 with B2, and so on, as far as both are there."""
+        return tuple(zip(self.arm(Arm.CONTROL), self.arm(Arm.CANDIDATE), strict=False))
+
+
+def conflict(where: str, expected: object, got: object) -> Problem:
+    """One contradiction between two records."""
+    return Problem(
+        Code.RECORD_CONFLICT,
+        where,
+        str(expected)[:SHOWN_CHARACTERS],
+        str(got)[:SHOWN_CHARACTERS],
+        "treat the run as invalid; its records contradict each other",
+    )
+
+
+def differences(where: str, checks: Iterable[tuple[str, object, object]]) -> Iterator[Problem]:
+    """A conflict for each named pair of values (expected, got) that differ."""
+    for name, expected, got in checks:
+        if expected != got:
+            yield conflict(f"{where}: {name}", expected, got)

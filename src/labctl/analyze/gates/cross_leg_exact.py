@@ -1,0 +1,32 @@
+"""Gate `cross_leg_exact`: every other start equals the first."""
+
+from labctl.analyze.evidence import RunEvidence
+from labctl.analyze.gates.exact_tokens import add_row_counts, compare_rows, expected_of
+from labctl.analyze.gates.findings import Findings
+from labctl.prereg.model import Arm, CrossLegExact, gate_id
+from labctl.records.verdict import GateOutcome
+
+
+def judge_cross_leg_exact(evidence: RunEvidence, gate: CrossLegExact) -> GateOutcome:
+    """Judge every start after the first against the first."""
+    findings = Findings(gate_id(gate), gate.kind)
+    first, *others = evidence.legs or (None,)
+    if first is None or not others:
+        findings.lacks("fewer than two starts are there")
+        return findings.outcome()
+    expected = expected_of(first)
+    for leg in others:
+        compare_rows(findings, leg, expected)
+    add_row_counts(findings, others, expected)
+    return findings.outcome()
+
+
+def is_exact_within_arms(evidence: RunEvidence) -> bool:
+    """Whether the starts of each arm equal each other, whatever the arms do between them."""
+    findings = Findings("within_arms", "within_arms")
+    for arm in Arm:
+        first, *others = evidence.arm(arm) or (None,)
+        for leg in others:
+            if first is not None:
+                compare_rows(findings, leg, expected_of(first))
+    return not findings.misses

@@ -1,0 +1,141 @@
+"""Gates `exact_tokens` and `cross_leg_exact`: token ids, text and finish reason, row by row."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from labctl.analyze.evidence import LegEvidence, RunEvidence
+from labctl.analyze.figures import figure
+from labctl.analyze.gates.findings import Findings
+from labctl.analyze.stream import StreamRow
+from labctl.prereg.model import Arm, ExactTokens, gate_id
+from labctl.prereg.suite import OracleRow
+from labctl.records.verdict import GateOutcome
+
+MAX_CYCLE_TOKENS = 16
+MIN_CYCLES = 3
+MIN_DEGENERATE_TOKENS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedRow:
+    """What a row must be equal to."""
+
+    source: str
+    token_ids: tuple[int, ...]
+    text_sha256: str
+    finish_reason: str | None
+    prompt_ids_sha256: str | None
+
+
+def judge_exact_tokens(evidence: RunEvidence, gate: ExactTokens) -> GateOutcome:
+    """Judge every row of every start against the teacher, or against the first control start."""
+    findings = Findings(gate_id(gate), gate.kind)
+    expected = _expected(evidence)
+    if expected is None:
+        findings.lacks("neither a teacher nor a first control start is there")
+        return findings.outcome()
+    for leg in evidence.legs:
+        compare_rows(findings, leg, expected)
+    add_row_counts(findings, evidence.legs, expected)
+    findings.figures.append(figure("degenerate_rows", "", _degenerate_rows(evidence.legs), "rows"))
+    return findings.outcome()
+
+
+def expected_of(leg: LegEvidence) -> tuple[ExpectedRow, ...]:
+    """A start as what another must be equal to."""
+    return tuple(
+        ExpectedRow(leg.name, row.token_ids, row.text_sha256, row.finish_reason, row.prompt_ids_sha256)
+        for row in leg.rows
+    )
+
+
+def compare_rows(findings: Findings, leg: LegEvidence, expected: tuple[ExpectedRow, ...]) -> None:
+    """Check every row of a start; rows that are missing on either side miss."""
+    findings.equal("rows", leg.name, len(expected), len(leg.rows))
+    for row, wanted in zip(leg.rows, expected, strict=False):
+        _compare_row(findings, f"{leg.name} row {row.row}", row, wanted)
+
+
+def add_row_counts(findings: Findings, legs: Iterable[LegEvidence], expected: tuple[ExpectedRow, ...]) -> None:
+    """Keep how many rows of each start are exact."""
+    for leg in legs:
+        exact = sum(is_exact(row, wanted) for row, wanted in zip(leg.rows, expected, strict=False))
+        findings.figures.append(figure("exact_rows", leg.name, exact, f"of {len(expected)} rows"))
+
+
+def is_exact(row: StreamRow, wanted: ExpectedRow) -> bool:
+    """Whether a row is equal to what is expected; a row without tokens equals nothing."""
+    return bool(row.token_ids) and row.is_whole and not list(_differences(row, wanted))
+
+
+def first_difference(observed: tuple[int, ...], expected: tuple[int, ...]) -> int | None:
+    """The first position (0-based) at which two token lists differ, or None where they are equal."""
+    for position, (one, other) in enumerate(zip(observed, expected, strict=False)):
+        if one != other:
+            return position
+    return None if len(observed) == len(expected) else min(len(observed), len(expected))
+
+
+def is_degenerate(token_ids: tuple[int, ...]) -> bool:
+    """Whether one token or a short cycle fills the row."""
+    count = len(token_ids)
+    if count < MIN_DEGENERATE_TOKENS:
+        return False
+    cycles = range(1, min(MAX_CYCLE_TOKENS, count // MIN_CYCLES) + 1)
+    return any(token_ids[cycle:] == token_ids[:-cycle] for cycle in cycles)
+
+
+def moving_differences(evidence: RunEvidence) -> tuple[str, ...]:
+    """Rows whose first difference from the expected tokens moves between equal starts: state, or unset memory."""
+    expected = _expected(evidence) or ()
+    lines = []
+    for arm in Arm:
+        legs = [leg for leg in evidence.arm(arm) if len(leg.rows) == len(expected)]
+        for place, wanted in enumerate(expected):
+            found = {first_difference(leg.rows[place].token_ids, wanted.token_ids) for leg in legs}
+            if len(found) > 1:
+                lines.append(
+                    f"arm {arm} row {place + 1}: the first difference moves between equal starts; suspect state that "
+                    "is carried over, or memory that was never set"
+                )
+    return tuple(lines)
+
+
+def _expected(evidence: RunEvidence) -> tuple[ExpectedRow, ...] | None:
+    if evidence.packet.preregistration.oracle == "first_control":
+        controls = evidence.arm(Arm.CONTROL)
+        return expected_of(controls[0]) if controls else None
+    return None if evidence.oracle is None else tuple(_of_teacher(row) for row in evidence.oracle.rows)
+
+
+def _of_teacher(row: OracleRow) -> ExpectedRow:
+    return ExpectedRow("teacher", row.token_ids, row.text_sha256, row.finish_reason, row.prompt_token_ids_sha256)
+
+
+def _compare_row(findings: Findings, where: str, row: StreamRow, wanted: ExpectedRow) -> None:
+    findings.holds("token ids", where, ("at least one", "none"), is_met=bool(row.token_ids) and bool(wanted.token_ids))
+    position = first_difference(row.token_ids, wanted.token_ids)
+    if position is not None:
+        sides = (_token(wanted.token_ids, position), _token(row.token_ids, position))
+        findings.holds(f"token {position} against {wanted.source}", where, sides, is_met=False)
+    for what, expected, observed in _differences(row, wanted):
+        if what != "token ids":
+            findings.equal(f"{what} against {wanted.source}", where, expected, observed)
+
+
+def _differences(row: StreamRow, wanted: ExpectedRow) -> Iterator[tuple[str, object, object]]:
+    pairs = (
+        ("token ids", wanted.token_ids, row.token_ids),
+        ("text digest", wanted.text_sha256, row.text_sha256),
+        ("finish reason", wanted.finish_reason, row.finish_reason),
+        ("prompt token ids digest", wanted.prompt_ids_sha256, row.prompt_ids_sha256),
+    )
+    return ((what, expected, observed) for what, expected, observed in pairs if expected != observed)
+
+
+def _token(token_ids: tuple[int, ...], position: int) -> str:
+    return f"token {token_ids[position]}" if position < len(token_ids) else f"the end after {len(token_ids)} tokens"
+
+
+def _degenerate_rows(legs: Iterable[LegEvidence]) -> int:
+    return sum(is_degenerate(row.token_ids) for leg in legs for row in leg.rows)

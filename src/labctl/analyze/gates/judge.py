@@ -1,0 +1,164 @@
+"""All gates of one run, in order: identity, cleanliness, exactness, accounting, timing; a speed waits for exactness."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import assert_never
+
+from labctl.analyze.evidence import RunEvidence
+from labctl.analyze.gates.accounting import judge_accounting
+from labctl.analyze.gates.clean_log import judge_clean_log
+from labctl.analyze.gates.cold import judge_cold
+from labctl.analyze.gates.complete_rows import judge_complete_rows
+from labctl.analyze.gates.control_near import judge_control_near
+from labctl.analyze.gates.cross_leg_exact import is_exact_within_arms, judge_cross_leg_exact
+from labctl.analyze.gates.decision import judge_decision
+from labctl.analyze.gates.exact_tokens import judge_exact_tokens
+from labctl.analyze.gates.findings import withheld
+from labctl.analyze.gates.identity import judge_identity
+from labctl.analyze.gates.pair import judge_pair
+from labctl.analyze.gates.treatment import judge_treatment
+from labctl.prereg.model import (
+    Accounting,
+    CampaignClass,
+    CleanLog,
+    Cold,
+    ControlNear,
+    CrossLegExact,
+    ExactTokens,
+    Gate,
+    MetricId,
+    Pair,
+    Preregistration,
+    gate_id,
+)
+from labctl.records.verdict import GateOutcome, GateResult
+
+EXACTNESS = frozenset({"exact_tokens", "cross_leg_exact"})
+TIMING = frozenset({"pair", "control_near", "decision"})
+STAGES = (
+    ("identity",),
+    ("complete_rows", "cold", "clean_log", "treatment"),
+    ("exact_tokens", "cross_leg_exact"),
+    ("accounting",),
+    ("pair", "control_near", "decision"),
+)
+NOT_EXACT = "not looked at: exactness did not pass; figures are diagnostic"
+STOPPED = "not looked at: the run stopped after the first pair by the registered rule"
+NOT_WHOLE = "not looked at: a row does not count"
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Every gate's outcome, and which of them another gate or the registered stop kept from being looked at."""
+
+    outcomes: tuple[GateOutcome, ...]
+    withheld_ids: frozenset[str]
+
+    def of_kind(self, kind: str) -> tuple[GateOutcome, ...]:
+        """The outcomes of one kind."""
+        return tuple(outcome for outcome in self.outcomes if outcome.kind == kind)
+
+    def failed(self) -> tuple[GateOutcome, ...]:
+        """Gates that failed."""
+        return tuple(outcome for outcome in self.outcomes if outcome.result is GateResult.FAILED)
+
+    def lacking(self) -> tuple[GateOutcome, ...]:
+        """Gates that were not evaluated for lack of evidence."""
+        return tuple(
+            outcome
+            for outcome in self.outcomes
+            if outcome.result is GateResult.NOT_EVALUATED and outcome.id not in self.withheld_ids
+        )
+
+
+def registered_gates(preregistration: Preregistration) -> tuple[tuple[str, str], ...]:
+    """Id and kind of every gate that a verdict must hold, in the order in which they are looked at."""
+    always = ["identity", "complete_rows"]
+    always += ["treatment"] if preregistration.treatment is not None else []
+    always += ["decision"] if preregistration.decision is not None else []
+    gates = [(kind, kind) for kind in always] + [(gate_id(gate), gate.kind) for gate in preregistration.gates]
+    places = {kind: place for place, stage in enumerate(STAGES) for kind in stage}
+    return tuple(sorted(gates, key=lambda gate: places[gate[1]]))
+
+
+def judge_gates(evidence: RunEvidence, *, stopped: bool) -> Judged:
+    """Judge every gate of a run.
+
+    Args:
+        evidence: the run.
+        stopped: whether the registered phase stop ended it, so that the decision has no starts to stand on.
+    """
+    judges = _judges(evidence)
+    outcomes: list[GateOutcome] = []
+    withheld_ids: set[str] = set()
+    for name, kind in registered_gates(evidence.packet.preregistration):
+        outcome = judges[name]()
+        reason = _withheld_reason(evidence, kind, outcomes, stopped=stopped)
+        if reason is not None:
+            outcome = withheld(outcome, reason)
+            withheld_ids.add(name)
+        outcomes.append(outcome)
+    return Judged(tuple(outcomes), frozenset(withheld_ids))
+
+
+def headline_metric(preregistration: Preregistration) -> MetricId:
+    """The metric of a start's headline: the decision's, else the first pair gate's, else the conventional rate."""
+    if preregistration.decision is not None:
+        return preregistration.decision.headline
+    metrics = [gate.metric for gate in preregistration.gates if isinstance(gate, Pair)]
+    return metrics[0] if metrics else MetricId.DECODE_RATE_CONVENTIONAL_1_100
+
+
+def _judges(evidence: RunEvidence) -> dict[str, Callable[[], GateOutcome]]:
+    preregistration = evidence.packet.preregistration
+    judges: dict[str, Callable[[], GateOutcome]] = {
+        "identity": lambda: judge_identity(evidence),
+        "complete_rows": lambda: judge_complete_rows(evidence),
+    }
+    treatment, decision = preregistration.treatment, preregistration.decision
+    if treatment is not None:
+        judges["treatment"] = lambda: judge_treatment(evidence, treatment.proof)
+    if decision is not None:
+        judges["decision"] = lambda: judge_decision(evidence, decision)
+    for gate in preregistration.gates:
+        judges[gate_id(gate)] = lambda gate=gate: _judge_registered(evidence, gate)  # type: ignore[misc] # bound now
+    return judges
+
+
+def _judge_registered(evidence: RunEvidence, gate: Gate) -> GateOutcome:
+    match gate:
+        case ExactTokens():
+            outcome = judge_exact_tokens(evidence, gate)
+        case CrossLegExact():
+            outcome = judge_cross_leg_exact(evidence, gate)
+        case Cold():
+            outcome = judge_cold(evidence, gate)
+        case Accounting():
+            outcome = judge_accounting(evidence, gate)
+        case CleanLog():
+            outcome = judge_clean_log(evidence, gate)
+        case Pair():
+            outcome = judge_pair(evidence, gate)
+        case ControlNear():
+            outcome = judge_control_near(evidence, gate, headline_metric(evidence.packet.preregistration))
+        case _:
+            assert_never(gate)
+    return outcome
+
+
+def _withheld_reason(evidence: RunEvidence, kind: str, before: list[GateOutcome], *, stopped: bool) -> str | None:
+    if kind not in TIMING:
+        return None
+    if not _has_exactness(evidence, before):
+        return NOT_EXACT
+    if kind == "decision" and stopped:
+        return STOPPED
+    is_whole = all(outcome.result is GateResult.PASSED for outcome in before if outcome.kind == "complete_rows")
+    return None if is_whole or kind == "pair" else NOT_WHOLE
+
+
+def _has_exactness(evidence: RunEvidence, before: list[GateOutcome]) -> bool:
+    # A comparison registers that the arms may differ: there, what must be exact is each arm within itself.
+    if evidence.packet.preregistration.campaign_class is CampaignClass.COMPARISON:
+        return is_exact_within_arms(evidence)
+    return all(outcome.result is GateResult.PASSED for outcome in before if outcome.kind in EXACTNESS)

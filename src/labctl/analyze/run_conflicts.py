@@ -1,0 +1,107 @@
+"""Contradictions between the records of a run as a whole: packet, marker, journal, outcome, phase answers."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from labctl.analyze.evidence import RunEvidence, conflict, differences
+from labctl.analyze.files import EvidenceFiles
+from labctl.digest import sha256_hex
+from labctl.errors import Problem
+from labctl.protocol import FIRST_PAIR, Event, Progress, State
+from labctl.records.run import OutcomeKind
+
+
+def packet_conflicts(evidence: RunEvidence, files: EvidenceFiles) -> Iterator[Problem]:
+    """What packet, marker and the packet's files say of each other."""
+    packet, marker = evidence.packet, evidence.marker
+    names = files.names()
+    yield from differences(
+        "data/packet",
+        [
+            ("canonical form of the packet", sha256_hex(packet.canonical()), evidence.packet_id),
+            ("packet of the marker", evidence.packet_id, marker.packet_sha256),
+            ("kind of the marker", packet.kind, marker.kind),
+            ("order of the marker", packet.order, marker.order),
+            ("commit of the marker", packet.repository.commit, marker.git_commit),
+            ("tree of the marker", packet.repository.tree_dirhash, marker.tree_dirhash),
+            ("prereg digest of the marker", packet.prereg_yaml_sha256, marker.prereg_sha256),
+        ],
+    )
+    pinned = {
+        "prereg.yaml": packet.prereg_yaml_sha256,
+        "engine.json": packet.engine_sha256,
+        **{f"inputs/{file.role}": file.sha256 for file in packet.files},
+    }
+    for name, digest in pinned.items():
+        found = sha256_hex(files.read(f"packet/{name}")) if f"packet/{name}" in names else "no such file"
+        yield from differences("data/packet", [(name, digest, found)])
+
+
+def journal_conflicts(evidence: RunEvidence) -> Iterator[Problem]:
+    """Steps that the protocol forbids, times that go back, and an outcome that the journal does not tell."""
+    has_stop = evidence.packet.preregistration.schedule.stop_after_first_pair
+    progress = Progress(evidence.packet.order, has_stop)
+    for entry in evidence.journal:
+        try:
+            progress = progress.advance(entry.event, entry.leg)
+        except RuntimeError as error:
+            yield conflict(f"data/journal.jsonl:{entry.seq + 1}", "a legal step", error)
+            return
+    for earlier, later in pairwise(evidence.journal):
+        if later.mono_ns < earlier.mono_ns:
+            yield conflict(f"data/journal.jsonl:{later.seq + 1}", f"a time after {earlier.mono_ns}", later.mono_ns)
+    yield from _outcome_conflicts(evidence, progress)
+    yield from _closed_conflicts(evidence, progress)
+
+
+def _outcome_conflicts(evidence: RunEvidence, progress: Progress) -> Iterator[Problem]:
+    outcome = evidence.outcome
+    if outcome is None:
+        return
+    events = [entry.event for entry in evidence.journal]
+    is_torn = outcome.outcome is OutcomeKind.ABORTED and progress.state is not State.CLOSED
+    last = events[-1] if events else None
+    expected = {
+        OutcomeKind.COMPLETED: Event.RUN_CLOSED,
+        OutcomeKind.PHASE_STOPPED: Event.RUN_CLOSED,
+        OutcomeKind.ABORTED: Event.RUN_ABORTED,
+    }[outcome.outcome]
+    if last is not expected and not is_torn:
+        yield conflict("data/journal.jsonl: last event", expected, last)
+    has_stopped = Event.PHASE_STOPPED in events
+    if has_stopped != (outcome.outcome is OutcomeKind.PHASE_STOPPED) and outcome.outcome is not OutcomeKind.ABORTED:
+        yield conflict("data/outcome.json", "phase_stopped iff the journal has it", outcome.outcome)
+    closed = tuple(entry.leg for entry in evidence.journal if entry.event is Event.LEG_CLOSED)
+    yield from differences("data/outcome.json", [("closed legs", closed, outcome.legs_closed)])
+
+
+def _closed_conflicts(evidence: RunEvidence, progress: Progress) -> Iterator[Problem]:
+    wanted = evidence.packet.order[: progress.closed_legs]
+    closed = {leg.name for leg in evidence.legs if leg.is_closed}
+    for name in wanted:
+        if name not in closed:
+            yield conflict(f"data/legs: {name}", "a closed leg, as the journal says", "no leg manifest")
+    is_whole = evidence.outcome is not None and evidence.outcome.outcome is not OutcomeKind.ABORTED
+    for leg in evidence.legs:
+        if is_whole and leg.name not in wanted:
+            yield conflict(f"data/legs/{leg.folder}", "no folder: the journal does not close this leg", "a folder")
+
+
+def phase_conflicts(evidence: RunEvidence) -> Iterator[Problem]:
+    """Phase answers that do not fit what was done after them, or speak of other legs."""
+    events = [entry.event for entry in evidence.journal]
+    is_answered = Event.PHASE_ANSWERED in events or Event.PHASE_STOPPED in events
+    if not is_answered:
+        return
+    expected = sorted(analyzer.name for analyzer in evidence.packet.analyzers)
+    yield from differences("data/phase1", [("analyzers", expected, sorted(one.analyzer for one in evidence.answers))])
+    may_continue = all(answer.may_continue for answer in evidence.answers)
+    yield from differences("data/phase1", [("continue", Event.PHASE_STOPPED not in events, may_continue)])
+    pinned = {analyzer.name: analyzer.sha256 for analyzer in evidence.packet.analyzers}
+    manifests = {leg.folder: leg.manifest_sha256 for leg in evidence.legs[:FIRST_PAIR]}
+    for answer in evidence.answers:
+        where = f"data/phase1/{answer.analyzer}.json"
+        yield from differences(
+            where,
+            [("legs", manifests, answer.legs), ("analyzer", pinned.get(answer.analyzer), answer.analyzer_sha256)],
+        )

@@ -1,0 +1,106 @@
+"""Step 8, analyze: from a sealed run to its verdict."""
+
+from labctl.analyze.evidence import RunEvidence, conflict
+from labctl.analyze.figures import figure
+from labctl.analyze.gates.decision import reported_value
+from labctl.analyze.gates.identity import served_version
+from labctl.analyze.gates.judge import Judged, headline_metric, judge_gates
+from labctl.analyze.load import load_evidence
+from labctl.analyze.pairs import overall_gain_percent, pair_effects
+from labctl.analyze.phase import phase_of_sealed_run
+from labctl.analyze.remarks import expectation_of, follow_ups, warnings_of
+from labctl.analyze.timing import row_figures, start_headline
+from labctl.analyze.verdict import Case, decide_verdict, may_report
+from labctl.errors import Problem
+from labctl.packet.model import PinnedAnalyzer
+from labctl.records.run import OutcomeKind
+from labctl.records.verdict import AnalyzerIdentity, Figure, Verdict
+from labctl.seal.verify import SealedRun
+
+NAME = "labctl"
+
+
+def analyze_run(run: SealedRun, analyzer: PinnedAnalyzer) -> Verdict:
+    """Judge a sealed run; contradictions inside it give the verdict `invalid`.
+
+    Args:
+        run: the run, verified against its seal.
+        analyzer: this analyzer's own identity, which the packet pins or does not.
+
+    Raises:
+        BrokenEvidence: packet, marker, vocabulary or suite cannot be read, so that there is nothing to say.
+    """
+    evidence = load_evidence(run)
+    problems = (*evidence.conflicts, *_phase_conflicts(evidence, analyzer))
+    stopped = evidence.outcome is not None and evidence.outcome.outcome is OutcomeKind.PHASE_STOPPED
+    judged = judge_gates(evidence, stopped=stopped)
+    return _verdict(run, Case(evidence, judged, problems), analyzer)
+
+
+def _phase_conflicts(evidence: RunEvidence, analyzer: PinnedAnalyzer) -> list[Problem]:
+    problems = []
+    for answer in evidence.answers:
+        if answer.analyzer == NAME:
+            again = phase_of_sealed_run(evidence, analyzer.sha256)
+            said, says = (answer.may_continue, answer.legs), (again.may_continue, again.legs)
+            if said != says:
+                problems.append(conflict(f"data/phase1/{NAME}.json: the phase, judged again", says, said))
+    return problems
+
+
+def _verdict(run: SealedRun, case: Case, analyzer: PinnedAnalyzer) -> Verdict:
+    evidence, packet = case.evidence, case.evidence.packet
+    kind, because = decide_verdict(case)
+    authorizes, denied = follow_ups(evidence, kind)
+    metric = headline_metric(packet.preregistration)
+    return Verdict.model_validate(
+        {
+            "verdict": kind,
+            "because": because,
+            "run_dir": run.root.name,
+            "seal_sha256": run.seal_sha256,
+            "root_sha256": run.root_sha256,
+            "packet_sha256": evidence.packet_id,
+            "marker_sha256": evidence.marker_sha256,
+            "campaign": packet.preregistration.id,
+            "class": packet.preregistration.campaign_class,
+            "kind": packet.kind,
+            "attempt": packet.attempt,
+            "is_stand_in": evidence.engine.is_stand_in,
+            "engine": _engine(evidence),
+            "analyzer": _identity(evidence, analyzer),
+            "gates": case.judged.outcomes,
+            "starts": tuple(start_headline(leg.name, leg.rows, metric) for leg in evidence.legs if leg.rows),
+            "rows": tuple(row_figures(leg.name, row) for leg in evidence.legs for row in leg.rows),
+            "reported_value": _reported(case.judged),
+            "effect": _effect(evidence),
+            "expectation": expectation_of(evidence),
+            "warnings": warnings_of(evidence, case.judged),
+            "authorizes": authorizes,
+            "does_not_authorize": denied,
+        }
+    )
+
+
+def _identity(evidence: RunEvidence, analyzer: PinnedAnalyzer) -> AnalyzerIdentity:
+    is_pinned = analyzer in evidence.packet.analyzers
+    return AnalyzerIdentity(name=analyzer.name, sha256=analyzer.sha256, standing="frozen" if is_pinned else "later")
+
+
+def _engine(evidence: RunEvidence) -> str:
+    versions = {served_version(leg.process) or "unknown" for leg in evidence.legs if leg.process is not None}
+    return f"{evidence.engine.engine} {', '.join(sorted(versions)) or 'not served'}"
+
+
+def _reported(judged: Judged) -> Figure | None:
+    decisions = judged.of_kind("decision")
+    return reported_value(decisions[0]) if decisions and may_report(judged) else None
+
+
+def _effect(evidence: RunEvidence) -> tuple[Figure, ...]:
+    metric = headline_metric(evidence.packet.preregistration)
+    figures = [one for effect in pair_effects(evidence, metric) for one in effect.figures()]
+    overall = overall_gain_percent(evidence, metric)
+    if overall is not None:
+        figures.append(figure("gain_of_mean_headlines", "", overall, "percent"))
+    return tuple(figures)
