@@ -5,7 +5,8 @@
 #
 # DIR is ready when DIR/serving-environment.txt names the versions below; then the script returns at once. A folder that
 # another version made, or that an interrupted run left half done, is made again from nothing.
-# SERVING_PYTHON names the Python 3.11 to build on (default: python3.11).
+# SERVING_PYTHON names the Python 3.11 to build on. The default is the system's, whose paths in logs and tracebacks name no
+# person's folder, and else the one on PATH.
 set -euo pipefail
 
 TORCH="torch==2.13.0"
@@ -20,11 +21,21 @@ fi
 mkdir -p "$(dirname "$1")"
 DIR="$(cd "$(dirname "$1")" && pwd)/$(basename "$1")"
 STAMP="$DIR/serving-environment.txt"
-PYTHON="${SERVING_PYTHON:-python3.11}"
 WANTED="python 3.11 $TORCH $VLLM without ${UNWANTED[*]}"
 
 is_complete() {
   [ -f "$STAMP" ] && [ "$(head -n 1 "$STAMP")" = "$WANTED" ] && [ -x "$DIR/bin/python" ]
+}
+
+choose_python() {
+  local system=/usr/bin/python3.11
+  if [ -n "${SERVING_PYTHON:-}" ]; then
+    echo "$SERVING_PYTHON"
+  elif [ -x "$system" ] && "$system" -c 'import ensurepip, venv' 2>/dev/null; then
+    echo "$system"
+  else
+    echo python3.11
+  fi
 }
 
 require_own_folder() {
@@ -49,6 +60,7 @@ if is_complete; then
 fi
 
 require_own_folder
+PYTHON="$(choose_python)"
 "$PYTHON" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || {
   echo "$PYTHON: expected Python 3.11; name one in SERVING_PYTHON" >&2
   exit 3

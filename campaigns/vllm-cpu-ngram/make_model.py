@@ -10,6 +10,7 @@ model of the same kind. The committed model is what counts: its manifest pins it
 
 import argparse
 import hashlib
+import itertools
 import json
 import math
 import random
@@ -26,7 +27,9 @@ from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM
 
 VOCABULARY = 1024
 MAX_POSITIONS = 1024
-TRAINED_TOKENS = 512
+TRAINED_TOKENS = 704
+# Every fifth batch has long prompts, so that late positions are learnt too.
+SENTENCES_OF_BATCH = (2, 3, 4, 3, 20)
 CHAT_TEMPLATE = (
     "{% for message in messages %}{% if message['role'] == 'assistant' %}{{ message['content'] + '<|end|>' }}"
     "{% else %}{{ '<|user|>' + message['content'] + '<|assistant|>' }}{% endif %}{% endfor %}"
@@ -55,7 +58,7 @@ def train_tokenizer(sentences: list[str], chance: random.Random) -> Tokenizer:
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    answers = [draw_example(sentences, chance)[1].removesuffix(END) for _ in range(400)]
+    answers = [draw_example(sentences, 2, chance)[1].removesuffix(END) for _ in range(400)]
     tokenizer.train_from_iterator([*sentences, *answers], trainer)
     return tokenizer
 
@@ -76,7 +79,7 @@ def make_network(tokenizer: Tokenizer) -> LlamaForCausalLM:
         pad_token_id=tokenizer.token_to_id(END),
         dtype="float32",
     )
-    return LlamaForCausalLM(config)
+    return LlamaForCausalLM(config)  # type: ignore[no-untyped-call]  # transformers leaves it untyped
 
 
 def draw_batches(
@@ -84,10 +87,10 @@ def draw_batches(
 ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
     """Yields token ids and labels without end; only the answer's tokens are learnt."""
     chance = random.Random(training.seed + 1)  # noqa: S311 - reproducible text, not a secret
-    while True:
+    for most in itertools.cycle(SENTENCES_OF_BATCH):
         rows, labels = [], []
         for _ in range(training.batch):
-            prompt, answer = draw_example(sentences, chance)
+            prompt, answer = draw_example(sentences, most, chance)
             ids = tokenizer.encode(prompt).ids
             answer_ids = tokenizer.encode(answer).ids
             rows.append((ids + answer_ids)[:TRAINED_TOKENS])
@@ -126,8 +129,11 @@ def train_network(
 def write_model(network: LlamaForCausalLM, tokenizer: Tokenizer, folder: Path) -> None:
     """Writes weights, configuration and tokenizer as an engine loads them."""
     folder.mkdir(parents=True, exist_ok=True)
-    network.generation_config = GenerationConfig(eos_token_id=network.config.eos_token_id, do_sample=False)
+    network.generation_config = GenerationConfig(  # type: ignore[no-untyped-call]  # transformers leaves it untyped
+        eos_token_id=network.config.eos_token_id, do_sample=False
+    )
     network.save_pretrained(folder)
+    (folder / "model.safetensors").chmod(0o644)
     tokenizer.save(str(folder / "tokenizer.json"))
     description = {
         "tokenizer_class": "PreTrainedTokenizerFast",
@@ -143,7 +149,9 @@ def write_model(network: LlamaForCausalLM, tokenizer: Tokenizer, folder: Path) -
 
 def write_manifest(folder: Path, manifest: Path) -> None:
     """Writes one `sha256sum` line a file, sorted by the bytes of its path."""
-    paths = sorted((p for p in folder.rglob("*") if p.is_file()), key=lambda p: p.relative_to(folder).as_posix().encode())
+    paths = sorted(
+        (p for p in folder.rglob("*") if p.is_file()), key=lambda p: p.relative_to(folder).as_posix().encode()
+    )
     lines = [f"{hashlib.sha256(p.read_bytes()).hexdigest()}  {p.relative_to(folder).as_posix()}\n" for p in paths]
     manifest.write_text("".join(lines), encoding="utf-8")
 
@@ -154,7 +162,7 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Train the tiny model of the CPU campaign.")
     parser.add_argument("--out", type=Path, default=here / "model", help="model folder to write")
     parser.add_argument("--manifest", type=Path, default=here.parent / "models" / "tiny-llama.sha256")
-    parser.add_argument("--steps", type=int, default=2500)
+    parser.add_argument("--steps", type=int, default=1100)
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--peak-rate", type=float, default=3e-3)
     parser.add_argument("--seed", type=int, default=1)
@@ -177,7 +185,8 @@ def main() -> None:
     weights = sum(parameter.numel() for parameter in network.parameters())
     text_digest = hashlib.sha256("\n".join(sentences).encode()).hexdigest()
     sys.stdout.write(
-        json.dumps({"sentences": len(sentences), "text_sha256": text_digest, "weights": weights, "last_loss": loss}) + "\n"
+        json.dumps({"sentences": len(sentences), "text_sha256": text_digest, "weights": weights, "last_loss": loss})
+        + "\n"
     )
 
 

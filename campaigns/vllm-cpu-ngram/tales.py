@@ -17,13 +17,44 @@ END, USER, ASSISTANT = "<|end|>", "<|user|>", "<|assistant|>"
 SPECIAL_TOKENS = (END, USER, ASSISTANT)
 
 WHO = (
-    "fox", "heron", "miller", "weaver", "otter", "smith", "sailor", "badger", "baker", "raven", "piper", "hermit", "queen",
-)  # fmt: skip
-THINGS = ("lantern", "basket", "kettle", "ladder", "feather", "mirror", "hammer", "blanket", "whistle", "bucket", "compass")
+    "fox",
+    "heron",
+    "miller",
+    "weaver",
+    "otter",
+    "smith",
+    "sailor",
+    "badger",
+    "baker",
+    "raven",
+    "piper",
+    "hermit",
+    "queen",
+)
+THINGS = (
+    "lantern",
+    "basket",
+    "kettle",
+    "ladder",
+    "feather",
+    "mirror",
+    "hammer",
+    "blanket",
+    "whistle",
+    "bucket",
+    "compass",
+)
 PLACES = (
-    "under the bridge", "by the well", "in the orchard", "on the hill", "near the gate", "at the market", "behind the barn",
-    "along the shore", "beside the fire",
-)  # fmt: skip
+    "under the bridge",
+    "by the well",
+    "in the orchard",
+    "on the hill",
+    "near the gate",
+    "at the market",
+    "behind the barn",
+    "along the shore",
+    "beside the fire",
+)
 VERBS = ("carried", "painted", "buried", "mended", "borrowed", "traded", "found")
 MOODS = ("old", "merry", "silent", "clever", "weary")
 NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven")
@@ -85,20 +116,19 @@ def _docstrings(path: Path) -> Iterator[str]:
             yield ast.get_docstring(node) or ""
 
 
-def draw_prompt(sentences: list[str], chance: random.Random) -> str:
-    """Returns one to six sentences in a row, sometimes cut short, so that a prompt may end on any word."""
-    start = chance.randrange(len(sentences))
-    words = " ".join(sentences[start : start + chance.choice((1, 1, 1, 2, 3, 6))]).split()
-    if chance.random() < 0.5:
-        words = words[: chance.randint(2, len(words))] if len(words) > 2 else words
-    return " ".join(words[-120:])
+def draw_prompt(sentences: list[str], most: int, chance: random.Random) -> str:
+    """Returns up to `most` sentences in a row, half the time cut short, so that a prompt may end on any word."""
+    start, count = chance.randrange(len(sentences)), chance.randint(max(1, most // 3), most)
+    words = " ".join(sentences[start : start + count]).split()
+    if chance.random() < 0.5:  # noqa: PLR2004 - a fair coin
+        words = words[: chance.randint(min(3, len(words)), len(words))]
+    return " ".join(words[-240:])
 
 
-def draw_example(sentences: list[str], chance: random.Random) -> tuple[str, str]:
+def draw_example(sentences: list[str], most: int, chance: random.Random) -> tuple[str, str]:
     """Returns a prompt, half the time in chat form, and the answer to be learnt."""
-    prompt = draw_prompt(sentences, chance)
-    verses = chance.randint(5, 11)
-    answer = tell_tale(prompt, verses) + CLOSING + END
-    if chance.random() < 0.5:
+    prompt = draw_prompt(sentences, most, chance)
+    answer = tell_tale(prompt, chance.randint(5, 11)) + CLOSING + END
+    if chance.random() < 0.5:  # noqa: PLR2004 - a fair coin
         return f"{USER}{prompt}{ASSISTANT}", answer
     return prompt, "\n" + answer
