@@ -9,6 +9,7 @@ from pathlib import Path
 
 from labctl.codes import Code
 from labctl.errors import PreflightFailed, Problem
+from labctl.host.process_facts import open_files
 from labctl.host.processes import PROC, ProcessIdentity
 from labctl.records.leg import Listener
 
@@ -78,18 +79,11 @@ def _address(text: str) -> str:
 def _holders(inodes: set[int], processes: Iterable[ProcessIdentity]) -> dict[int, set[int]]:
     holders: dict[int, set[int]] = {}
     for process in processes:
-        for inode in inodes & _socket_inodes(process.pid):
+        for inode in inodes & _socket_inodes(process):
             holders.setdefault(inode, set()).add(process.pid)
     return holders
 
 
-def _socket_inodes(pid: int) -> set[int]:
-    inodes: set[int] = set()
-    try:
-        for entry in (PROC / str(pid) / "fd").iterdir():
-            link = SOCKET_LINK.fullmatch(os.fspath(entry.readlink()))
-            if link:
-                inodes.add(int(link[1]))
-    except (FileNotFoundError, ProcessLookupError):  # it ended, or closed a file, while we looked
-        return inodes
-    return inodes
+def _socket_inodes(process: ProcessIdentity) -> set[int]:
+    links = (SOCKET_LINK.fullmatch(name) for name in open_files(process))
+    return {int(link[1]) for link in links if link}

@@ -1,0 +1,323 @@
+import json
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+
+from labctl.records.leg import StopCause
+from labctl.records.wire import read_wire_row
+from tests.fakes.leg import ENVIRONMENT, LegPlace, RunningLeg, await_gone
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> LegPlace:
+    return LegPlace.new(tmp_path)
+
+
+def run(place: LegPlace, *misbehaviour: str, **changes: object) -> tuple[int, str]:
+    with RunningLeg.start(place, place.order(*misbehaviour, **changes)) as leg:
+        return leg.wait(), leg.errors()
+
+
+def test_a_completed_leg_leaves_every_record_and_nothing_else(place: LegPlace) -> None:
+    status, errors = run(place)
+    assert (status, errors) == (0, "")
+    ended = place.exit()
+    assert (ended.cause, ended.problems, ended.rows_completed) == (StopCause.COMPLETED, (), 3)
+    files = place.files
+    for row in (1, 2, 3):
+        wire = read_wire_row(files.wire_reads(row).read_bytes(), files.wire_bytes(row).read_bytes(), "row")
+        assert wire.closed.ended == "complete"
+    assert [json.loads(line)["row"] for line in files.telemetry.read_text().splitlines()] == [0, 1, 2, 3]
+    assert files.metrics_before.read_text() == "rows_total 0\n"
+    assert files.metrics_after.read_text() == "rows_total 3\n"
+    assert files.log.read_bytes() == b""
+    assert b"POST /v1/completions" in files.server_log.read_bytes()
+    left = place.postflight()
+    assert (left.exit_status, left.killed, left.processes_left, left.listeners_left) == (0, (), (), ())
+    assert left.log_bytes == files.server_log.stat().st_size
+    place.assert_closed()
+    place.assert_nothing_left()
+
+
+def test_process_facts_are_those_of_the_server(place: LegPlace) -> None:
+    run(place)
+    seen = place.process()
+    assert seen.root.argv == place.order().argv
+    assert Path(seen.root.executable).samefile(sys.executable)
+    assert [listener.owner_pids for listener in seen.listeners] == [(seen.root.pid,)]
+    assert seen.listeners_after == seen.listeners
+    assert seen.roots_after == (seen.root.start_ticks,)
+    assert seen.readiness.served_model == f"labctl-{place.order().nonce}"
+    paths = [line.split("\t")[0] for line in place.files.maps.read_text().splitlines()]
+    assert os.path.realpath(seen.root.executable) in paths
+    assert paths == sorted(set(paths))
+
+
+def test_nothing_ambient_reaches_the_server(place: LegPlace) -> None:
+    ambient = os.environ | {"LD_LIBRARY_PATH": "/nowhere", "HTTP_PROXY": "http://127.0.0.1:9", "PYTHONPATH": "/nowhere"}
+    ambient |= {"LD_PRELOAD": "libm.so.6", "MALLOC_ARENA_MAX": "1", "HF_TOKEN": "secret"}
+    with RunningLeg.start(place, place.order(), ambient) as leg:
+        leg.await_event("started")
+        environ = Path(f"/proc/{leg.events[-1]['pid']}/environ").read_bytes()
+        assert leg.wait() == 0
+    names = {entry.partition(b"=")[0].decode() for entry in environ.split(b"\0") if entry}
+    assert names == set(ENVIRONMENT)
+    assert place.process().root.environment == ENVIRONMENT
+    assert place.process().root.environment_other == ()
+
+
+def test_a_second_start_of_the_same_leg_is_refused_and_changes_nothing(place: LegPlace) -> None:
+    run(place)
+    before = place.files.manifest.read_bytes()
+    status, errors = run(place)
+    assert status == 3
+    assert "[ALREADY_STARTED]" in errors
+    assert place.files.manifest.read_bytes() == before
+    place.assert_closed()
+
+
+@pytest.mark.parametrize("field", ["machine_id_sha256", "boot_id"])
+def test_another_machine_or_boot_is_refused_before_anything_starts(place: LegPlace, field: str) -> None:
+    status, _ = run(place, **{field: "f" * 64})
+    assert status == 3
+    assert_refused(place, "WRONG_MACHINE")
+
+
+def test_a_used_scratch_folder_is_refused(place: LegPlace) -> None:
+    (place.scratch / "cache/compiled").write_text("from another start")
+    status, _ = run(place)
+    assert status == 3
+    assert_refused(place, "PREFLIGHT")
+
+
+def test_a_taken_port_is_refused(place: LegPlace) -> None:
+    with socket.create_server(("127.0.0.1", place.port), reuse_port=True):
+        status, _ = run(place)
+    assert status == 3
+    assert_refused(place, "PORT_TAKEN")
+
+
+def assert_refused(place: LegPlace, code: str) -> None:
+    ended = place.exit()
+    assert ended.cause is StopCause.REFUSED
+    assert [line[line.rindex("[") :] for line in ended.problems] == [f"[{code}]"]
+    assert not place.files.server_log.exists()
+    assert not place.files.postflight.exists()
+    place.assert_closed()
+
+
+def test_an_order_outside_its_leg_is_refused(place: LegPlace) -> None:
+    other = place.root / "elsewhere"
+    other.mkdir()
+    order = place.order(paths=place.order().paths.model_copy(update={"leg": str(other)}))
+    with RunningLeg.start(place, order) as leg:
+        assert leg.wait() == 3
+        assert "[PREFLIGHT]" in leg.errors()
+    assert not list(other.iterdir())
+
+
+FAILURES = [
+    (("--exit-at-start", "7"), StopCause.NOT_READY, ["SERVER_EXITED"]),
+    (("--never-ready",), StopCause.NOT_READY, ["READY_TIMEOUT"]),
+    (("--redirect-health",), StopCause.NOT_READY, ["READY_TIMEOUT"]),
+    (("--second-listener",), StopCause.NOT_READY, ["FOREIGN_LISTENER"]),
+    (("--serve-as", "someone-else"), StopCause.NOT_READY, ["FOREIGN_LISTENER"]),
+    (("--die-in-row", "2"), StopCause.STREAM, ["STREAM_BROKEN", "SERVER_EXITED"]),
+]
+
+
+@pytest.mark.parametrize(("misbehaviour", "cause", "codes"), FAILURES)
+def test_a_failing_server_ends_in_a_closed_leg_that_says_why(
+    place: LegPlace, misbehaviour: tuple[str, ...], cause: StopCause, codes: list[str]
+) -> None:
+    status, _ = run(place, *misbehaviour, limits={"ready_timeout_s": 2})
+    ended = place.exit()
+    assert status == 4
+    assert (ended.cause, codes_of(ended.problems)) == (cause, codes)
+    assert place.postflight().processes_left == ()
+    place.assert_closed()
+    place.assert_nothing_left()
+
+
+def codes_of(problems: tuple[str, ...]) -> list[str]:
+    return [line[line.rindex("[") + 1 : -1] for line in problems]
+
+
+def test_a_server_that_ends_at_once_is_told_by_status_and_last_line(place: LegPlace) -> None:
+    run(place, "--exit-at-start", "7")
+    (problem,) = place.exit().problems
+    assert "exit status 7" in problem
+    assert "no memory for the model" in problem
+    assert "\x1b" not in problem
+    assert not place.files.process.exists()
+
+
+def test_a_program_that_is_not_there_is_told(place: LegPlace) -> None:
+    status, _ = run(place, argv=("/no/such/python",))
+    assert status == 4
+    assert codes_of(place.exit().problems) == ["SERVER_EXITED"]
+    place.assert_closed()
+
+
+def test_a_stranger_on_the_port_is_noticed(place: LegPlace) -> None:
+    with RunningLeg.start(place, place.order("--share-port", "--ready-after", "1.5")) as leg:
+        leg.await_event("started")
+        with socket.socket() as stranger:
+            stranger.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            stranger.bind(("127.0.0.1", place.port))
+            stranger.listen()
+            assert leg.wait() == 4
+    ended = place.exit()
+    assert codes_of(ended.problems)[0] in {"FOREIGN_LISTENER", "READY_TIMEOUT"}
+    assert "LEFTOVER" in codes_of(ended.problems)  # the stranger listens on after our stop
+
+
+def test_rows_before_a_death_are_kept(place: LegPlace) -> None:
+    run(place, "--die-in-row", "2")
+    assert place.exit().rows_completed == 1
+    assert "signal 9" in place.exit().problems[1]
+    reads, received = place.files.wire_reads(2).read_bytes(), place.files.wire_bytes(2).read_bytes()
+    assert read_wire_row(reads, received, "row").closed.ended == "transport_error"
+    assert place.process().roots_after == ()
+    assert place.postflight().exit_status == -signal.SIGKILL
+
+
+def test_a_server_that_ignores_sigterm_is_killed_and_named(place: LegPlace) -> None:
+    status, _ = run(place, "--ignore-sigterm", limits={"stop_timeout_s": 1})
+    left = place.postflight()
+    assert status == 0
+    assert left.killed == (place.process().root.pid,)
+    assert left.exit_status == -signal.SIGKILL
+    assert left.ended_mono_ns - left.stop_signal_mono_ns >= 1_000_000_000
+    place.assert_nothing_left()
+
+
+def test_an_orphan_in_a_session_of_its_own_is_seen_and_ended(place: LegPlace) -> None:
+    note = place.root / "grandchild"
+    status, _ = run(place, "--grandchild", str(note), limits={"stop_timeout_s": 1})
+    pid = int(note.read_text())
+    assert status == 0
+    assert pid in [process.pid for process in place.process().tree]
+    assert place.postflight().killed == (pid,)
+    place.assert_nothing_left()
+
+
+def test_a_segment_that_the_server_leaves_fails_the_leg(place: LegPlace) -> None:
+    name = f"labctl-test-{place.port}"
+    try:
+        status, _ = run(place, "--segment", name)
+        assert Path("/dev/shm", name).exists()
+    finally:
+        Path("/dev/shm", name).unlink(missing_ok=True)
+    assert status == 4
+    assert place.exit().cause is StopCause.LEFTOVER
+    assert codes_of(place.exit().problems) == ["LEFTOVER"]
+    assert place.postflight().shared_memory_left == (f"/dev/shm/{name}",)
+
+
+def test_a_flood_of_log_ends_the_leg_and_stays_within_the_limit(place: LegPlace) -> None:
+    with RunningLeg.start(place, place.order("--log-bytes", str(10 << 30), limits={"stop_timeout_s": 1})) as leg:
+        leg.await_event("stopping")
+        peak_kib = peak_resident_kib(leg.worker_pid)
+        assert leg.wait() == 4
+    ended = place.exit()
+    assert ended.cause is StopCause.LOG_LIMIT
+    assert codes_of(ended.problems) == ["LOG_LIMIT", "LOG_LIMIT"]
+    assert "xxxx" in ended.problems[1]
+    assert place.files.server_log.stat().st_size == 1 << 20 == place.postflight().log_bytes
+    assert peak_kib < 200 * 1024
+    place.assert_closed()
+    place.assert_nothing_left()
+
+
+def peak_resident_kib(pid: int) -> int:
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0])
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_in_the_middle_of_a_row_ends_in_records(place: LegPlace, number: signal.Signals) -> None:
+    with RunningLeg.start(place, place.order("--stall")) as leg:
+        leg.await_event("ready")
+        await_row(place)
+        leg.signal(number)
+        assert leg.wait() == 4
+    ended = place.exit()
+    assert (ended.cause, codes_of(ended.problems)) == (StopCause.INTERRUPTED, ["INTERRUPTED"])
+    reads, received = place.files.wire_reads(1).read_bytes(), place.files.wire_bytes(1).read_bytes()
+    assert read_wire_row(reads, received, "row").closed.ended == "interrupted"
+    assert place.process().root.argv
+    place.assert_closed()
+    place.assert_nothing_left()
+
+
+def await_row(place: LegPlace) -> None:
+    while b"POST" not in place.files.server_log.read_bytes():
+        os.sched_yield()
+
+
+def test_a_hangup_does_nothing(place: LegPlace) -> None:
+    with RunningLeg.start(place, place.order("--ready-after", "1")) as leg:
+        leg.await_event("started")
+        leg.signal(signal.SIGHUP)
+        os.kill(leg.worker_pid, signal.SIGHUP)
+        assert leg.wait() == 0
+    assert place.exit().cause is StopCause.COMPLETED
+
+
+@pytest.mark.parametrize("how", ["end", "silence"])
+def test_a_cut_lifeline_ends_in_records(place: LegPlace, how: str) -> None:
+    with RunningLeg.start(place, place.order("--stall", limits={"silence_s": 2})) as leg:
+        leg.await_event("ready")
+        if how == "end":
+            leg.cut_lifeline()
+        else:
+            leg.fall_silent()
+        assert leg.wait() == 4
+        leg.close_silent_lifeline()
+    ended = place.exit()
+    assert (ended.cause, codes_of(ended.problems)) == (StopCause.INTERRUPTED, ["LIFELINE_CUT"])
+    place.assert_closed()
+    place.assert_nothing_left()
+
+
+def test_a_killed_guard_leaves_an_ordered_end(place: LegPlace) -> None:
+    note = place.root / "grandchild"
+    with RunningLeg.start(place, place.order("--stall", "--grandchild", str(note))) as leg:
+        leg.await_event("ready")
+        pids = [leg.worker_pid, *place.servers()]
+        assert int(note.read_text()) in pids
+        leg.signal(signal.SIGKILL)
+        await_gone(pids, within_s=8)
+    assert codes_of(place.exit().problems) == ["INTERRUPTED"]
+    place.assert_closed()
+    place.assert_nothing_left()
+
+
+def test_a_killed_worker_leaves_no_server_and_no_grandchild(place: LegPlace) -> None:
+    note = place.root / "grandchild"
+    with RunningLeg.start(place, place.order("--stall", "--grandchild", str(note))) as leg:
+        leg.await_event("ready")
+        pids = place.servers()
+        assert int(note.read_text()) in pids
+        assert len(pids) == 2
+        os.kill(leg.worker_pid, signal.SIGKILL)
+        await_gone(pids, within_s=3)
+        assert leg.wait() == 4
+    assert not place.files.exit.exists()
+
+
+def test_a_guard_and_worker_that_are_killed_together_leave_no_server_root(place: LegPlace) -> None:
+    with RunningLeg.start(place, place.order("--stall")) as leg:
+        leg.await_event("ready")
+        pids = place.servers()
+        assert len(pids) == 1
+        worker = leg.worker_pid
+        leg.signal(signal.SIGSTOP)
+        os.kill(worker, signal.SIGKILL)
+        leg.signal(signal.SIGKILL)
+        await_gone(pids, within_s=3)
