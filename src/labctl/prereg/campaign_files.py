@@ -58,8 +58,18 @@ def load_campaign(path: Path, root: Path | None = None) -> LoadedCampaign:
     files = _Files(attempt.loaded, root or attempt.loaded.campaigns_root, list(attempt.problems))
     campaign = _campaign(files)
     if files.problems or campaign is None:
-        raise InvalidPreregistration(dict.fromkeys(files.problems))
+        raise InvalidPreregistration(_by_file(files.problems))
     return campaign
+
+
+def _by_file(problems: list[Problem]) -> list[Problem]:
+    own = list(dict.fromkeys(problem.where.rsplit(":", 2)[0] for problem in problems))
+
+    def place(problem: Problem) -> tuple[int, int, int]:
+        file, line, column = problem.where.rsplit(":", 2)
+        return own.index(file), int(line), int(column)
+
+    return sorted(dict.fromkeys(problems), key=place)
 
 
 @dataclass(slots=True)

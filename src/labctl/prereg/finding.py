@@ -1,7 +1,7 @@
 """What is found wrong in a file's tree, before it has a line and a column."""
 
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from labctl.codes import Code
 from labctl.errors import Problem
@@ -15,8 +15,7 @@ class Anchor(Enum):
     VALUE = "value"
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """One fault: the path of the value that should change, and the three parts of its message."""
 
     path: TreePath

@@ -1,6 +1,5 @@
 """From pydantic's errors to labctl's findings: each with its path in the file, and the nearest word that is right."""
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -12,6 +11,7 @@ from labctl.frozen import FrozenModel
 from labctl.prereg.finding import Anchor, Finding
 from labctl.prereg.known_keys import known_keys
 from labctl.prereg.places import TreePath
+from labctl.prereg.words import nearest, shown
 
 _TYPE_NAMES = {
     "string_type": "text",
@@ -40,7 +40,6 @@ _PATTERN_NAMES = {
     r"^[^<>\r\n]+ <[^<>@\s]+@[^<>@\s]+>$": "`Name <mail@host>`",
     r"^--?[A-Za-z0-9][A-Za-z0-9._-]*$": "an option such as --speculative-config",
 }
-_SHOWN_CHARACTERS = 60
 
 
 def findings_of(error: ValidationError, tree: object, model: type[FrozenModel]) -> list[Finding]:
@@ -112,11 +111,6 @@ def _suggestion(
     return nearest(word, [key for key in missing if key in known and key != word]) or nearest(word, known)
 
 
-def nearest(word: str, words: Iterable[str]) -> str | None:
-    """The word that was probably meant, if one is near."""
-    return next(iter(difflib.get_close_matches(word, list(words), n=1, cutoff=0.6)), None)
-
-
 def _finding(path: TreePath, faults: list[_Fault], guess: str | None) -> Finding:
     match faults[0].kind:
         case "unknown":
@@ -186,19 +180,3 @@ def _allowed(fault: _Fault) -> list[str]:
     context: dict[str, Any] = fault.issue.get("ctx", {})
     words = str(context.get("expected") or context.get("expected_tags") or "")
     return words.split("'")[1::2]
-
-
-def shown(value: object) -> str:
-    """A value as a message shows it: short, on one line, mappings and lists by their kind."""
-    match value:
-        case None | True | False:
-            return {None: "null", True: "true", False: "false"}[value]
-        case dict():
-            return "a mapping"
-        case list() | tuple():
-            return f"a list of {len(value)}" if value else "an empty list"
-        case str():
-            text = " ".join(value.split())
-            return repr(text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…")
-        case _:
-            return str(value)[:_SHOWN_CHARACTERS]

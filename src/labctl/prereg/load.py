@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from labctl.codes import Code
 from labctl.digest import sha256_hex
@@ -41,8 +41,7 @@ class Loaded(Generic[FileT]):
         return self.path.absolute().parent.parent
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt(Generic[FileT]):
+class Attempt(NamedTuple, Generic[FileT]):
     """A file that was read, and every problem found in it; with problems, `loaded` may be a guess at what was meant."""
 
     loaded: Loaded[FileT] | None

@@ -1,7 +1,6 @@
 """Where things stand in a campaign file: the line and column of every key and every value."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 TreePath = tuple[str | int, ...]
@@ -17,8 +16,7 @@ class Spot(NamedTuple):
 START = Spot(1, 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Places:
+class Places(NamedTuple):
     """The spots of one file's keys and values, by their path in the tree."""
 
     file: str

@@ -5,8 +5,7 @@ scalar means.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import yaml
 
@@ -22,8 +21,7 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 Tree = dict[str, Any] | list[Any] | str | int | float | bool | None
 
 
-@dataclass(frozen=True, slots=True)
-class YamlDocument:
+class YamlDocument(NamedTuple):
     """What a file says, where it says it, and what is wrong with how it says it.
 
     `tree` is None where nothing could be read; `faulty` are the paths whose value is only a guess.
@@ -49,14 +47,14 @@ class _Stopped(Exception):
     """Reading further makes no sense."""
 
 
-@dataclass(slots=True)
 class _Reader:
-    file: str
-    problems: list[Problem]
-    keys: dict[TreePath, Spot] = field(default_factory=dict)
-    values: dict[TreePath, Spot] = field(default_factory=dict)
-    faulty: set[TreePath] = field(default_factory=set)
-    nodes: int = 0
+    def __init__(self, file: str, problems: list[Problem]) -> None:
+        self.file = file
+        self.problems = problems
+        self.keys: dict[TreePath, Spot] = {}
+        self.values: dict[TreePath, Spot] = {}
+        self.faulty: set[TreePath] = set()
+        self.nodes = 0
 
     def read(self, text: str) -> Tree:
         events = yaml.parse(text, Loader=_LOADER)

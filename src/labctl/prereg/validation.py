@@ -16,7 +16,6 @@ from labctl.codes import Code
 from labctl.errors import Problem
 from labctl.frozen import FrozenModel
 from labctl.prereg.finding import Finding
-from labctl.prereg.grammar import findings_of
 from labctl.prereg.places import Places, TreePath
 from labctl.prereg.strict_yaml import Tree, YamlDocument
 
@@ -46,6 +45,8 @@ def _parse(tree: Tree, kind: type[CheckedT]) -> tuple[CheckedT | None, list[Find
     try:
         return kind.model_validate_json(json.dumps(tree)), []
     except ValidationError as error:
+        from labctl.prereg.grammar import findings_of  # noqa: PLC0415 (start-up time; only a fault needs it)
+
         return None, findings_of(error, tree, kind)
 
 

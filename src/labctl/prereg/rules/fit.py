@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from labctl.codes import Code
 from labctl.prereg.finding import Anchor, Finding
-from labctl.prereg.grammar import nearest
 from labctl.prereg.host_profile import HostProfile
 from labctl.prereg.model import (
     Api,
@@ -18,6 +17,7 @@ from labctl.prereg.model import (
 from labctl.prereg.places import TreePath
 from labctl.prereg.rules.gates import gates_of
 from labctl.prereg.suite import Oracle, Suite
+from labctl.prereg.words import nearest
 
 
 def host_fits(preregistration: Preregistration, host: HostProfile) -> Iterator[Finding]:

@@ -8,7 +8,6 @@ from labctl.codes import Code
 from labctl.prereg.arms import PLACEHOLDER
 from labctl.prereg.environment import objection_to
 from labctl.prereg.finding import Anchor, Finding
-from labctl.prereg.grammar import nearest
 from labctl.prereg.model import (
     PLACEHOLDERS,
     ArgumentTreatment,
@@ -17,6 +16,7 @@ from labctl.prereg.model import (
     Preregistration,
 )
 from labctl.prereg.places import TreePath
+from labctl.prereg.words import nearest
 
 _LOOKS_LIKE_PLACEHOLDER = re.compile(r"\{\s*[A-Za-z_][A-Za-z0-9_]*\s*(?::[^{}\"]*)?\}")
 _SECRET_OPTIONS = frozenset({"--api-key", "--hf-token"})
@@ -37,17 +37,28 @@ def templates(preregistration: Preregistration) -> Iterator[tuple[TreePath, str]
 
 def placeholders_are_known(preregistration: Preregistration) -> Iterator[Finding]:
     """Only the closed list of placeholders, and only models that are declared."""
-    models = [model.name for model in preregistration.models]
-    known = [name for name in PLACEHOLDERS if name != "{model:NAME}"] + [f"{{model:{name}}}" for name in models]
-    for path, text in templates(preregistration):
+    known = _known(preregistration)
+    for path, found in _unknown(templates(preregistration), known):
+        yield _unknown_placeholder(path, found, known)
+    checks = (
+        (("host_checks", index, "command", position), part)
+        for index, check in enumerate(preregistration.host_checks)
+        for position, part in enumerate(check.command)
+    )
+    for path, found in _unknown(checks, ["{python}"]):
+        yield _unknown_placeholder(path, found, ["{python}"])
+
+
+def _known(preregistration: Preregistration) -> list[str]:
+    fixed = [name for name in PLACEHOLDERS if name != "{model:NAME}"]
+    return fixed + [f"{{model:{model.name}}}" for model in preregistration.models]
+
+
+def _unknown(texts: Iterable[tuple[TreePath, str]], known: list[str]) -> Iterator[tuple[TreePath, str]]:
+    for path, text in texts:
         for match in _LOOKS_LIKE_PLACEHOLDER.finditer(text):
             if match[0] not in known:
-                yield _unknown_placeholder(path, match[0], known)
-    for index, check in enumerate(preregistration.host_checks):
-        for position, part in enumerate(check.command):
-            for match in _LOOKS_LIKE_PLACEHOLDER.finditer(part):
-                if match[0] != "{python}":
-                    yield _unknown_placeholder(("host_checks", index, "command", position), match[0], ["{python}"])
+                yield path, match[0]
 
 
 def _unknown_placeholder(path: TreePath, found: str, known: list[str]) -> Finding:
@@ -58,7 +69,9 @@ def _unknown_placeholder(path: TreePath, found: str, known: list[str]) -> Findin
 
 def address_is_ours(preregistration: Preregistration) -> Iterator[Finding]:
     """The server listens where labctl says."""
+    known = _known(preregistration)
     texts = [*preregistration.service.command, *preregistration.service.environment.values()]
+    texts += [nearest(found, known) or "" for _, found in _unknown(templates(preregistration), known)]  # said already
     for placeholder in ("{host}", "{port}"):
         if not any(placeholder in text for text in texts):
             do = f"pass {placeholder} to the server"
@@ -74,9 +87,12 @@ def command_starts_with_the_interpreter(preregistration: Preregistration) -> Ite
 
 def models_are_used(preregistration: Preregistration) -> Iterator[Finding]:
     """A model that is pinned is a model that is served."""
-    used = {match[1] for _, text in templates(preregistration) for match in PLACEHOLDER.finditer(text)}
+    texts = list(templates(preregistration))
+    known = _known(preregistration)
+    used = {match[0] for _, text in texts for match in PLACEHOLDER.finditer(text)}
+    used |= {nearest(found, known) or "" for _, found in _unknown(texts, known)}  # said already
     for index, model in enumerate(preregistration.models):
-        if model.name not in used:
+        if f"{{model:{model.name}}}" not in used:
             expected = f"{{model:{model.name}}} in the command, environment or treatment"
             yield Finding(("models", index, "name"), expected, "no use of it", "use it, or remove the model")
 

@@ -1,0 +1,136 @@
+"""Checks campaign files and folders of them: what each file is, and everything that is wrong with it."""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from labctl.codes import Code
+from labctl.errors import InvalidPreregistration, Problem
+from labctl.prereg.campaign_files import load_campaign
+from labctl.prereg.finding import Finding
+from labctl.prereg.load import (
+    load_host_profile,
+    load_model_manifest,
+    load_oracle,
+    load_suite,
+    read_campaign_file,
+    shown_path,
+)
+from labctl.prereg.strict_yaml import read_yaml
+from labctl.prereg.words import nearest, shown
+
+KINDS = ("endpoint", "suite", "host")
+LATER_KINDS = ("component", "probe")
+_YAML = frozenset({".yaml", ".yml"})
+_BY_FOLDER = {"oracles": ".json", "models": ".sha256"}
+
+
+class FileReport(NamedTuple):
+    """What was found in one file; `blocked_by` are files that it names and that are themselves wrong."""
+
+    path: str
+    problems: tuple[Problem, ...]
+    blocked_by: tuple[str, ...] = ()
+
+    @property
+    def is_ok(self) -> bool:
+        """Whether nothing is wrong with the file or with what it names."""
+        return not self.problems and not self.blocked_by
+
+
+def check_paths(paths: Sequence[Path]) -> list[FileReport]:
+    """A report for each campaign file among the paths and below the folders; a path that holds none is a problem."""
+    found = {path: list(_campaign_files(path)) for path in paths}
+    files = list(dict.fromkeys(file for listed in found.values() for file in listed))
+    reports = [_own_problems(_check_file(file), files) for file in files]
+    return reports + [_nothing_in(path) for path, listed in found.items() if not listed]
+
+
+def _campaign_files(path: Path) -> Iterator[Path]:
+    if not path.is_dir():
+        yield path
+        return
+    for folder, names, files in os.walk(path):
+        names[:] = sorted(name for name in names if not name.startswith("."))
+        for name in sorted(files):
+            suffix = Path(name).suffix
+            if suffix in _YAML or suffix == _BY_FOLDER.get(Path(folder).absolute().name):
+                yield Path(folder) / name
+
+
+def _nothing_in(path: Path) -> FileReport:
+    where = f"{shown_path(path)}:1:1"
+    got = "a folder without any" if os.access(path, os.R_OK) else "a folder that cannot be read"
+    return FileReport(
+        shown_path(path), (Problem(Code.NOT_FOUND, where, "campaign files", got, "name a folder that holds some"),)
+    )
+
+
+def _own_problems(report: FileReport, files: Sequence[Path]) -> FileReport:
+    checked = {shown_path(file) for file in files} - {report.path}
+    own = tuple(problem for problem in report.problems if _file_of(problem) not in checked)
+    others = dict.fromkeys(_file_of(problem) for problem in report.problems if _file_of(problem) in checked)
+    return FileReport(report.path, own, tuple(others))
+
+
+def _file_of(problem: Problem) -> str:
+    return problem.where.rsplit(":", 2)[0]
+
+
+def _check_file(path: Path) -> FileReport:
+    try:
+        _load(path)
+    except InvalidPreregistration as error:
+        return FileReport(shown_path(path), error.problems)
+    return FileReport(shown_path(path), ())
+
+
+def _load(path: Path) -> object:
+    match path.suffix:
+        case ".json":
+            return load_oracle(path)
+        case ".sha256":
+            return load_model_manifest(path)
+        case ".yaml" | ".yml":
+            return _load_yaml(path)
+        case _:
+            expected, do = "a .yaml, .yml, .json or .sha256 file", "name a campaign file"
+            got = path.suffix or "no suffix"
+            raise InvalidPreregistration(Problem(Code.BAD_PATH, f"{shown_path(path)}:1:1", expected, got, do))
+
+
+def _load_yaml(path: Path) -> object:
+    match _kind_of(path):
+        case "suite":
+            return load_suite(path)
+        case "host":
+            return load_host_profile(path)
+        case _:
+            return load_campaign(path)
+
+
+def _kind_of(path: Path) -> str:
+    document = read_yaml(read_campaign_file(path), shown_path(path))
+    kind = document.tree.get("kind") if isinstance(document.tree, dict) else None
+    if isinstance(kind, str) and kind in KINDS:
+        return kind
+    problems = list(document.problems)
+    if not document.faulty & {(), ("kind",)}:
+        problems.append(_kind_finding(document.tree).at(document.places))
+    raise InvalidPreregistration(problems)
+
+
+def _kind_finding(tree: object) -> Finding:
+    if not isinstance(tree, dict):
+        return Finding((), "a mapping", shown(tree), "write a campaign file", Code.WRONG_TYPE)
+    expected = f"one of {', '.join(KINDS)}"
+    if "kind" not in tree:
+        return Finding((), f"the key `kind` with {expected}", "no such key", "add it", Code.MISSING_KEY)
+    kind = tree["kind"]
+    if kind in LATER_KINDS:
+        got = f"{kind}, which this version does not know"
+        return Finding(("kind",), expected, got, "use a version that runs such campaigns", Code.WRONG_VALUE)
+    guess = nearest(kind, KINDS) if isinstance(kind, str) else None
+    do = f"did you mean `{guess}`?" if guess else "correct it"
+    return Finding(("kind",), expected, shown(kind), do, Code.WRONG_VALUE)
