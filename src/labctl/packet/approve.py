@@ -5,7 +5,7 @@ from pathlib import Path
 from labctl.clock import Clock
 from labctl.durable import make_folders, write_once
 from labctl.packet.approval import ApprovalRequest, make_approval, unsigned_key
-from labctl.packet.read import open_packet
+from labctl.packet.opening import open_packet
 from labctl.packet.review import SIGNATURE_SUFFIX
 from labctl.packet.review_count import SECOND_NS, refuse_reviewer, repeated
 from labctl.rundir import PacketPaths

@@ -6,7 +6,7 @@ from labctl.codes import Code
 from labctl.durable import read_regular
 from labctl.errors import FreezeRefused, ManifestMismatch, Problem
 from labctl.packet.model import Packet
-from labctl.packet.read import LIMIT_BYTES, read_packet
+from labctl.packet.opening import LIMIT_BYTES, read_packet
 from labctl.rundir import AuthorizationPaths
 
 MIN_PREFIX = 12

@@ -9,7 +9,7 @@ from labctl.frozen import canonical_json
 from labctl.packet.attempts import earlier_packets
 from labctl.packet.contents import Subject
 from labctl.packet.model import Packet
-from labctl.packet.read import LIMIT_BYTES, open_packet
+from labctl.packet.opening import LIMIT_BYTES, open_packet
 from labctl.rundir import AuthorizationPaths
 
 

@@ -4,12 +4,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from labctl.packet.assemble import freeze_subject
-from labctl.packet.attempts import choose_attempt
-from labctl.packet.contents import registered_subject
+from labctl.digest import sha256_hex
+from labctl.packet.attempts import Attempt, choose_attempt
+from labctl.packet.contents import Ground, Progress, Subject, registered_subject
+from labctl.packet.folder import find_unspent_equal, write_packet
 from labctl.packet.ground import campaign_in, exported, locate_campaign
 from labctl.packet.machine import authorization_root
 from labctl.packet.model import Packet
+from labctl.packet.verified import VerifiedMachine, verify_machine
+from labctl.rundir import AuthorizationPaths
 
 
 def be_silent(_step: str) -> None:
@@ -40,3 +43,45 @@ def freeze_packet(request: FreezeRequest) -> Packet:
     with exported(repository, campaign, request.progress) as ground:
         subject = registered_subject("real", campaign_in(ground), ground.snapshot)
         return freeze_subject(subject, ground, (authorization, attempt), request.progress)
+
+
+def freeze_subject(
+    subject: Subject, ground: Ground, place: tuple[AuthorizationPaths, Attempt], progress: Progress
+) -> Packet:
+    """Verify the machine, and write the packet unless an unspent one of the same content is there.
+
+    Raises:
+        Refused: something is not as declared.
+    """
+    authorization, attempt = place
+    verified = verify_machine(subject, ground, progress)
+    packet = build_packet(subject, ground, verified, attempt)
+    if equal := find_unspent_equal(packet, authorization):
+        progress(f"this is packet {equal.id}, which was frozen before")
+        return equal
+    write_packet(packet, subject, verified.engine.vocabulary.canonical(), authorization)
+    return packet
+
+
+def build_packet(subject: Subject, ground: Ground, verified: VerifiedMachine, attempt: Attempt) -> Packet:
+    """Put everything that was found into one packet."""
+    engine = verified.engine
+    return Packet(
+        kind=subject.kind,
+        service=subject.service,
+        attempt=attempt.number,
+        follows=attempt.follows,
+        preregistration=subject.preregistration,
+        prereg_yaml_sha256=sha256_hex(subject.yaml),
+        repository=ground.facts,
+        files=tuple(pinned.file for pinned in subject.inputs),
+        sources=engine.sources,
+        models=engine.models,
+        interpreter=engine.interpreter,
+        tool=verified.tool,
+        analyzers=verified.analyzers,
+        host=subject.host,
+        engine_sha256=sha256_hex(engine.vocabulary.canonical()),
+        host_checks=verified.host_checks,
+        environment_allowed=verified.environment_allowed,
+    )

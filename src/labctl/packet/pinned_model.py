@@ -7,7 +7,7 @@ from labctl.packet.contents import manifest_role
 from labctl.packet.machine import machine_key, packet_folder
 from labctl.packet.model import FrozenModelFiles, Packet
 from labctl.packet.model_files import verify_model
-from labctl.packet.read import LIMIT_BYTES
+from labctl.packet.opening import LIMIT_BYTES
 
 
 def verify_pinned_model(packet: Packet, repository: Path, name: str) -> FrozenModelFiles:

@@ -3,11 +3,10 @@
 from dataclasses import replace
 from enum import StrEnum
 
-from labctl.packet.assemble import freeze_subject
 from labctl.packet.attempts import next_attempt
 from labctl.packet.contents import Subject, registered_subject
 from labctl.packet.embedded import embedded_host, embedded_preregistration
-from labctl.packet.freeze import FreezeRequest
+from labctl.packet.freeze import FreezeRequest, freeze_subject
 from labctl.packet.ground import campaign_in, copied, locate_campaign
 from labctl.packet.machine import rehearsal_authorization_root
 from labctl.packet.model import Packet

@@ -8,7 +8,7 @@ from labctl.codes import Code
 from labctl.durable import read_regular
 from labctl.errors import MissingReview, Problem
 from labctl.packet.model import Packet, PacketId
-from labctl.packet.read import open_packet
+from labctl.packet.opening import open_packet
 from labctl.packet.review_count import FiledApproval, Policy, count_approvals
 from labctl.rundir import PacketPaths
 

@@ -22,7 +22,7 @@ ANALYZER_PARTS = (
     "packet/__init__.py",
     "packet/environment.py",
     "packet/model.py",
-    "packet/read.py",
+    "packet/opening.py",
     "packet/tool.py",
     "prereg",
     "protocol.py",

@@ -1,0 +1,39 @@
+"""What freezing finds out about the machine, and what it runs, before a packet can be written."""
+
+from dataclasses import dataclass
+
+from labctl.packet.class_rules import refuse_unfit_class
+from labctl.packet.contents import Ground, Progress, Subject
+from labctl.packet.engine import FrozenEngine, freeze_engine
+from labctl.packet.environment import environment_allowed
+from labctl.packet.host_checks import run_host_checks
+from labctl.packet.model import HostCheckResult, PinnedAnalyzer, Tool
+from labctl.packet.tool import analyzer_identity, tool_identity
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedMachine:
+    """Everything in a packet that does not come from the campaign's files."""
+
+    engine: FrozenEngine
+    host_checks: tuple[HostCheckResult, ...]
+    tool: Tool
+    analyzers: tuple[PinnedAnalyzer, ...]
+    environment_allowed: tuple[str, ...]
+
+
+def verify_machine(subject: Subject, ground: Ground, progress: Progress) -> VerifiedMachine:
+    """Verify what runs on the machine, then run the host checks.
+
+    Raises:
+        Refused: something is not as declared, or a check fails.
+    """
+    engine = freeze_engine(subject, ground, progress)
+    refuse_unfit_class(subject, engine.vocabulary)
+    return VerifiedMachine(
+        engine=engine,
+        host_checks=run_host_checks(subject, ground, progress),
+        tool=tool_identity(),
+        analyzers=(analyzer_identity(),),
+        environment_allowed=environment_allowed(subject.preregistration, subject.host),
+    )
