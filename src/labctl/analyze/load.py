@@ -21,7 +21,7 @@ from labctl.prereg.suite import Oracle, Suite
 from labctl.records.leg import LegExit, Postflight, ProcessRecord
 from labctl.records.marker import Marker
 from labctl.records.order import LegStarted, WorkOrder
-from labctl.records.run import JournalEntry, Outcome, PhaseAnswer
+from labctl.records.run import JournalEntry, Outcome, OutcomeKind, PhaseAnswer
 from labctl.records.wire import WireRow, read_wire_row
 
 ModelT = TypeVar("ModelT", bound=FrozenModel)
@@ -83,6 +83,7 @@ def load_evidence(files: EvidenceFiles) -> RunEvidence:
     marker_bytes = require_readable(files, "packet/marker.copy.json")
     engine_bytes = require_readable(files, "packet/engine.json")
     packet = Packet.from_json(packet_bytes, "data/packet/packet.json")
+    outcome = reader.record("outcome.json", Outcome, because=None)
     evidence = RunEvidence(
         packet=packet,
         packet_id=sha256_hex(packet_bytes),
@@ -92,8 +93,8 @@ def load_evidence(files: EvidenceFiles) -> RunEvidence:
         suite=_suite(files),
         oracle=_oracle(reader, packet),
         legs=(),
-        journal=_journal(reader),
-        outcome=reader.record("outcome.json", Outcome, because=None),
+        journal=_journal(reader, is_aborted=outcome is not None and outcome.outcome is OutcomeKind.ABORTED),
+        outcome=outcome,
         answers=_answers(reader),
         conflicts=(),
     )
@@ -125,11 +126,13 @@ def _oracle(reader: RecordReader, packet: Packet) -> Oracle | None:
         return None
 
 
-def _journal(reader: RecordReader) -> tuple[JournalEntry, ...]:
+def _journal(reader: RecordReader, *, is_aborted: bool) -> tuple[JournalEntry, ...]:
     data = reader.bytes_of("journal.jsonl", because="every run has a journal") or b""
     entries: list[JournalEntry] = []
     previous = sha256_hex(b"")
     for number, line in enumerate(data.splitlines(keepends=True)):
+        if is_aborted and not line.endswith(b"\n"):
+            break  # the controller was killed while it wrote this line; the line stays as evidence of that
         where = f"data/journal.jsonl:{number + 1}"
         try:
             entry = JournalEntry.from_json(line, where)
@@ -166,6 +169,8 @@ def _leg(reader: RecordReader, evidence: RunEvidence, index: int) -> LegEvidence
     at = f"legs/{folder}"
     digest, problems = leg_manifest_problems(reader.files, folder)
     reader.problems += problems
+    if digest is None and evidence.outcome is not None and evidence.outcome.outcome is OutcomeKind.ABORTED:
+        reader = RecordReader(reader.files, reader.names)  # a leg that was killed may have left half a file
     # A leg that failed holds what it reached; one that completed holds everything.
     leg_exit = reader.record(f"{at}/exit.json", LegExit, because="the leg is closed" if digest else None)
     because = "the leg completed" if leg_exit is not None and leg_exit.cause.value == "completed" else None

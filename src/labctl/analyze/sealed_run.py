@@ -1,5 +1,7 @@
 """Step 8, analyze: from a sealed run to its verdict."""
 
+from dataclasses import replace
+
 from labctl.analyze.evidence import RunEvidence, conflict
 from labctl.analyze.figures import figure
 from labctl.analyze.gates.decision import reported_value
@@ -13,7 +15,7 @@ from labctl.analyze.timing import row_figures, start_headline
 from labctl.analyze.verdict import Case, decide_verdict, may_report
 from labctl.errors import Problem
 from labctl.packet.model import PinnedAnalyzer
-from labctl.records.run import OutcomeKind
+from labctl.records.run import Outcome, OutcomeKind
 from labctl.records.verdict import AnalyzerIdentity, Figure, Verdict
 from labctl.seal.verify import SealedRun
 
@@ -30,11 +32,21 @@ def analyze_run(run: SealedRun, analyzer: PinnedAnalyzer) -> Verdict:
     Raises:
         BrokenEvidence: packet, marker, vocabulary or suite cannot be read, so that there is nothing to say.
     """
-    evidence = load_evidence(run)
+    evidence = _as_sealed(load_evidence(run), run)
     problems = (*evidence.conflicts, *_phase_conflicts(evidence, analyzer))
     stopped = evidence.outcome is not None and evidence.outcome.outcome is OutcomeKind.PHASE_STOPPED
     judged = judge_gates(evidence, stopped=stopped)
     return _verdict(run, Case(evidence, judged, problems), analyzer)
+
+
+def _as_sealed(evidence: RunEvidence, run: SealedRun) -> RunEvidence:
+    """What another process sealed for a killed controller counts as aborted, whatever the controller had written."""
+    sealed, said = run.outcome, evidence.outcome
+    if sealed.outcome is not OutcomeKind.ABORTED or (said is not None and said.outcome is OutcomeKind.ABORTED):
+        return evidence
+    closed = () if said is None else said.legs_closed
+    outcome = Outcome(outcome=OutcomeKind.ABORTED, cause=sealed.cause, detail=sealed.detail, legs_closed=closed)
+    return replace(evidence, outcome=outcome)
 
 
 def _phase_conflicts(evidence: RunEvidence, analyzer: PinnedAnalyzer) -> list[Problem]:

@@ -6,8 +6,8 @@ from itertools import pairwise
 
 from labctl.analyze.evidence import LegEvidence, RunEvidence
 from labctl.analyze.gates.findings import Findings
-from labctl.analyze.start_values import environment_template, start_values
-from labctl.prereg.arms import StartValues, arm_argv, substitute_back, substitute_back_environment
+from labctl.analyze.start_values import environment_template, expected_environment, start_values
+from labctl.prereg.arms import arm_argv, substitute_back, substitute_back_environment
 from labctl.prereg.model import Arm
 from labctl.records.leg import Listener, ProcessRecord
 from labctl.records.order import WorkOrder
@@ -48,7 +48,7 @@ def _judge_process(findings: Findings, evidence: RunEvidence, order: WorkOrder, 
     template = arm_argv(packet.preregistration, order.arm)
     findings.equal("argv of the root process", leg, template, substitute_back(process.root.argv, template, values))
     expected = environment_template(packet, order, order.arm)
-    observed = _generic_environment(order, process.root.environment, values, expected)
+    observed = _generic_environment(evidence, order, process.root.environment, expected)
     for name in sorted({*expected, *observed}):
         findings.equal(f"environment {name} of the root process", leg, expected.get(name), observed.get(name))
     findings.equal("other environment names of the root process", leg, (), process.root.environment_other)
@@ -57,14 +57,15 @@ def _judge_process(findings: Findings, evidence: RunEvidence, order: WorkOrder, 
 
 
 def _generic_environment(
-    order: WorkOrder, observed: dict[str, str], values: StartValues, expected: dict[str, str]
+    evidence: RunEvidence, order: WorkOrder, observed: dict[str, str], template: dict[str, str]
 ) -> dict[str, str]:
-    generic = substitute_back_environment(observed, expected, values)
-    private = {"HOME": (order.paths.home, "{home}"), "TMPDIR": (order.paths.temporary, "{tmp}")}
-    for name, (value, placeholder) in private.items():
-        if observed.get(name) == value:
-            generic[name] = placeholder
-    return generic
+    values = start_values(evidence.packet, order)
+    filled = expected_environment(evidence.packet, order, values)
+    generic = substitute_back_environment(observed, {}, values)
+    return {
+        name: template[name] if name in template and value == filled[name] else generic[name]
+        for name, value in observed.items()
+    }
 
 
 def _judge_server(findings: Findings, evidence: RunEvidence, leg: LegEvidence, process: ProcessRecord) -> None:
