@@ -29,4 +29,5 @@ class Finding(NamedTuple):
     def at(self, places: Places) -> Problem:
         """The problem, at its place in a file."""
         where = places.of_key(self.path) if self.anchor is Anchor.KEY else places.of_value(self.path)
-        return Problem(self.code, where, self.expected, self.got, self.do)
+        at = "" if places.values else f" at {'.'.join(map(str, self.path)) or 'the top'}"
+        return Problem(self.code, where, self.expected, f"{self.got}{at}", self.do)

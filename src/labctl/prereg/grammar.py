@@ -1,6 +1,6 @@
 """From pydantic's errors to labctl's findings: each with its path in the file, and the nearest word that is right."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from pydantic import ValidationError
@@ -54,7 +54,11 @@ def findings_of(error: ValidationError, tree: object, model: type[FrozenModel]) 
     for path, guess in meant.items():
         if guess:
             groups.pop((*path[:-1], guess), None)  # its absence is the same fault
-    return [_finding(path, faults, meant.get(path)) for path, faults in groups.items()]
+
+    def keys_at(mapping: TreePath) -> list[str]:
+        return known_keys(model, mapping, tree)
+
+    return [_finding(path, faults, meant.get(path), keys_at) for path, faults in groups.items()]
 
 
 class _Fault:
@@ -105,18 +109,23 @@ def _has_deeper(path: TreePath, paths: Iterable[TreePath]) -> bool:
 def _suggestion(
     path: TreePath, groups: Mapping[TreePath, object], tree: object, model: type[FrozenModel]
 ) -> str | None:
-    missing = [str(other[-1]) for other in groups if len(other) == len(path) and other[:-1] == path[:-1]]
-    known = known_keys(model, path[:-1], tree)
+    mapping: Any = tree
+    for part in path[:-1]:
+        mapping = mapping[part]
+    known = [key for key in known_keys(model, path[:-1], tree) if key not in mapping]
+    missing = [key for key in known if (*path[:-1], key) in groups]
     word = str(path[-1])
-    return nearest(word, [key for key in missing if key in known and key != word]) or nearest(word, known)
+    return nearest(word, missing) or nearest(word, known)
 
 
-def _finding(path: TreePath, faults: list[_Fault], guess: str | None) -> Finding:
+def _finding(
+    path: TreePath, faults: list[_Fault], guess: str | None, keys_at: Callable[[TreePath], list[str]]
+) -> Finding:
     match faults[0].kind:
         case "unknown":
             return _unknown(path, guess)
         case "missing":
-            return _missing(path, faults[0])
+            return _missing(path, faults[0], keys_at)
         case _:
             return _wrong(path, faults)
 
@@ -126,7 +135,7 @@ def _unknown(path: TreePath, guess: str | None) -> Finding:
     return Finding(path, "a known key", f"`{path[-1]}`", do, Code.UNKNOWN_KEY, Anchor.KEY, guess)
 
 
-def _missing(path: TreePath, fault: _Fault) -> Finding:
+def _missing(path: TreePath, fault: _Fault, keys_at: Callable[[TreePath], list[str]]) -> Finding:
     if fault.type == "missing":
         return Finding(path, f"the key `{path[-1]}`", "no such key", "add it", Code.MISSING_KEY)
     mapping = path[:-1] if fault.type == "union_tag_not_found" else path
@@ -135,8 +144,9 @@ def _missing(path: TreePath, fault: _Fault) -> Finding:
     if not isinstance(fault.issue["input"], dict):
         got = shown(fault.issue["input"])
         return Finding(mapping, f"a mapping with {words}", got, "write a mapping", Code.WRONG_TYPE)
+    known = keys_at(mapping)
     for key in fault.issue["input"]:
-        if guess := nearest(key, wanted):
+        if key not in known and (guess := nearest(key, wanted)):
             return _unknown((*mapping, key), guess)
     return Finding((*mapping, wanted[0]), f"the key {words}", "no such key", "add it", Code.MISSING_KEY)
 
@@ -163,6 +173,10 @@ def _expected(fault: _Fault) -> str:
         return f"one of {context['expected_tags']}"
     if fault.type == "string_pattern_mismatch":
         return _PATTERN_NAMES.get(context["pattern"], f"text that matches {context['pattern']}")
+    if fault.type == "too_short":
+        return f"at least {context['min_length']} of them"
+    if fault.type == "too_long":
+        return f"at most {context['max_length']} of them"
     return fault.issue["msg"].removeprefix("Input should be ").removeprefix("Input should ")
 
 

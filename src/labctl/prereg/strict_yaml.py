@@ -37,6 +37,8 @@ def read_yaml(data: bytes, file: str) -> YamlDocument:
     """Read one document; problems are in the result, so that a caller can add its own."""
     text, problems = read_text(data, file)
     reader = _Reader(file, problems)
+    if text is None:
+        reader.faulty.add(())
     tree = None if text is None else reader.read(text)
     return YamlDocument(
         tree, Places(file, reader.keys, reader.values), tuple(reader.problems), frozenset(reader.faulty)

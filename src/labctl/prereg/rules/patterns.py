@@ -24,9 +24,9 @@ def pattern_findings(path: TreePath, names: tuple[str, str], texts: tuple[str, s
 
 
 def matches(pattern: str, line: str) -> bool:
-    """Whether a pattern, if it compiles, matches somewhere in a line."""
+    """Whether a pattern that is sound matches somewhere in a line."""
     compiled = _compiled(pattern)
-    return not isinstance(compiled, str) and compiled.search(line.encode()) is not None
+    return not isinstance(compiled, str) and not compiled.search(b"") and bool(compiled.search(line.encode()))
 
 
 def _compiled(pattern: str) -> re.Pattern[bytes] | str:
