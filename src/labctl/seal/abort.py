@@ -50,8 +50,8 @@ def seal_aborted(root: Path, abortion: Abortion) -> SealedRun:
 
     Raises:
         Refused: it is sealed already (EXISTS), or its controller or a leg still lives (LEFTOVER).
-        BrokenEvidence: the packet or marker copy is missing, a file cannot be sealed, or what an earlier sealing left is
-            not what is computed now.
+        BrokenEvidence: the packet or marker copy is missing, a file cannot be sealed, or what an earlier sealing
+            left is not what is computed now.
     """
     paths = RunPaths(root.resolve())
     _require_unsealed(paths)
@@ -66,10 +66,15 @@ def seal_aborted(root: Path, abortion: Abortion) -> SealedRun:
 def restore_copies(root: Path, packet: PacketPaths, marker_bytes: bytes) -> None:
     """Put the packet's files and the marker into a run whose controller died before it had copied them.
 
+    The folder itself is made where the controller had not come that far.
+
     Raises:
+        Refused: the run is sealed already (EXISTS), or its controller or a leg still lives (LEFTOVER).
         BrokenEvidence: a copy that is there is not the beginning of its original (EXISTS).
     """
     paths = RunPaths(root)
+    _require_unsealed(paths)
+    _require_nobody(paths, Marker.from_json(marker_bytes, "the marker"))
     make_folders(paths.packet)
     for source in (packet.packet, packet.prereg, packet.engine):
         complete_once(paths.packet / source.name, read_regular(source, limit_bytes=MAX_DOCUMENT_BYTES))

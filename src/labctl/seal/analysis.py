@@ -105,17 +105,19 @@ def open_analysis(folder: Path) -> SealedAnalysis:
     """
     folder = folder.resolve()
     require_sealed(folder)
+    data = read_regular(folder / SEAL, limit_bytes=MAX_SEAL_BYTES)
+    statement = _parse(data)
     problems: list[Problem] = []
-    bag = read_bag(folder, problems)
+    bag = read_bag(folder, statement.subject[2].digest.sha256, problems)
     if bag is not None:
         problems += compare_manifest(bag.digests, {}, bag.facts)
     if problems or bag is None:
         raise ManifestMismatch(problems)
-    data = read_regular(folder / SEAL, limit_bytes=MAX_SEAL_BYTES)
-    return SealedAnalysis(folder, _parse(data, bag), sha256_hex(data), bag)
+    _require_same(statement, bag)
+    return SealedAnalysis(folder, statement, sha256_hex(data), bag)
 
 
-def _parse(data: bytes, bag: Bag) -> AnalysisSeal:
+def _parse(data: bytes) -> AnalysisSeal:
     try:
         seal = AnalysisSeal.from_json(data, SEAL)
     except BrokenEvidence as error:
@@ -123,15 +125,17 @@ def _parse(data: bytes, bag: Bag) -> AnalysisSeal:
             Problem(Code.SEAL_FORM, p.where, p.expected, p.got, "restore the analysis from a copy")
             for p in error.problems
         ) from error
-    bag_digests = (bag.root.name, bag.root_sha256, bag.tag_manifest_sha256)
-    said = (seal.subject[0].name, seal.subject[0].digest.sha256)
     if seal.canonical() != data or seal.predicate.self_sha256 != self_digest(seal):
         got = "another byte form or another digest of itself"
         raise SealInvalid(Problem(Code.SEAL_FORM, SEAL, "canonical JSON", got, "restore the analysis from a copy"))
-    if seal != _statement(said, bag_digests, seal.predicate.facts):
-        got = "other digests"
-        raise SealInvalid(Problem(Code.SEAL_FOREIGN, SEAL, "this analysis", got, "restore the analysis from one copy"))
     return seal
+
+
+def _require_same(seal: AnalysisSeal, bag: Bag) -> None:
+    said = (seal.subject[0].name, seal.subject[0].digest.sha256)
+    if seal != _statement(said, (bag.root.name, bag.root_sha256, bag.tag_manifest_sha256), seal.predicate.facts):
+        do = "restore the analysis from one copy"
+        raise SealInvalid(Problem(Code.SEAL_FOREIGN, SEAL, "this analysis", "other names or digests", do))
 
 
 def _statement(subject: tuple[str, str], bag: tuple[str, str, str], facts: Mapping[str, JsonValue]) -> AnalysisSeal:

@@ -5,7 +5,7 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from labctl.codes import Code
@@ -97,17 +97,24 @@ def require_sealed(root: Path) -> None:
         raise SealInvalid(problems)
 
 
-def read_bag(root: Path, problems: list[Problem]) -> Bag | None:
-    """The bag in a folder; what is wrong with it is added to `problems`. None where no manifest can be read."""
-    manifest = _read_tag(root / MANIFEST, MAX_MANIFEST_BYTES, problems)
+def read_bag(root: Path, sealed_tags_sha256: str | None, problems: list[Problem]) -> Bag | None:
+    """The bag in a folder; None where there is no manifest that can be relied on.
+
+    Args:
+        root: the folder.
+        sealed_tags_sha256: what a sound seal says of the tag manifest; it decides who is wrong when the two disagree.
+        problems: what is wrong with the bag is added here.
+    """
     tags = _read_tag(root / TAG_MANIFEST, MAX_TAG_FILE_BYTES, problems)
-    problems += root_problems(root)
+    tag_problems = list(_tag_problems(root, tags, sealed_tags_sha256))
+    problems += [*tag_problems, *root_problems(root)]
+    manifest = _read_tag(root / MANIFEST, MAX_MANIFEST_BYTES, problems)
     digests = _parsed(manifest, MANIFEST, PAYLOAD_PREFIX, problems)
-    problems += _tag_problems(root, _parsed(tags, TAG_MANIFEST, "", problems))
-    if digests is None or manifest is None:
-        return None
     listing = list_payload(root)
     problems += listing.problems
+    is_blamed = any(problem.where == MANIFEST for problem in tag_problems)
+    if digests is None or manifest is None or is_blamed:
+        return None
     facts = hash_files(root, listing.files, problems)
     return Bag(root, digests, facts, sha256_hex(manifest), sha256_hex(tags or b""))
 
@@ -208,9 +215,18 @@ def root_problems(root: Path) -> Iterator[Problem]:
         yield Problem(Code.EXTRA_FILE, shown(name), "no such entry", "something with this name", "move it away")
 
 
-def _tag_problems(root: Path, tags: Mapping[str, str] | None) -> Iterator[Problem]:
-    if tags is None:
-        return
+def _tag_problems(root: Path, data: bytes | None, sealed_sha256: str | None) -> list[Problem]:
+    problems: list[Problem] = []
+    tags = _parsed(data, TAG_MANIFEST, "", problems)
+    if tags is not None:
+        problems += _tag_differences(root, tags)
+    own = sha256_hex(data or b"")
+    if problems and sealed_sha256 is not None and own != sealed_sha256:
+        return [*compare_manifest({TAG_MANIFEST: sealed_sha256}, {}, {TAG_MANIFEST: FileFacts(own, 0)})]
+    return problems
+
+
+def _tag_differences(root: Path, tags: Mapping[str, str]) -> Iterator[Problem]:
     found = {}
     for name in (*BAG_FILES, MANIFEST):
         outcome = _hash_path(root / name, name)
@@ -235,7 +251,7 @@ def _read_tag(path: Path, limit_bytes: int, problems: list[Problem]) -> bytes | 
     try:
         return read_regular(path, limit_bytes=limit_bytes)
     except BrokenEvidence as error:
-        problems += error.problems
+        problems += (replace(problem, where=path.name) for problem in error.problems)
         return None
 
 

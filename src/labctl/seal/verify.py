@@ -1,7 +1,7 @@
 """Step 7, reading: a sealed run, and nothing else, comes out of here; works on any system."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
@@ -84,12 +84,14 @@ def open_sealed_run(root: Path) -> SealedRun:
     """
     root = root.resolve()
     require_sealed(root)
+    seal_problems: list[Problem] = []
+    statement, seal_sha256 = _read_seal(root, seal_problems)
     problems: list[Problem] = []
-    bag = read_bag(root, problems)
+    bag = read_bag(root, None if statement is None else statement.subject[1].digest.sha256, problems)
     if bag is not None:
         problems += _payload_problems(bag)
     has_sound_files = not problems
-    statement, seal_sha256 = _read_seal(root, problems)
+    problems += seal_problems
     if bag is not None and statement is not None and has_sound_files:
         problems += _statement_problems(bag, statement)
     if problems:
@@ -168,7 +170,7 @@ def _read_seal(root: Path, problems: list[Problem]) -> tuple[RunSeal | None, str
     try:
         data = read_regular(root / SEAL, limit_bytes=MAX_SEAL_BYTES)
     except BrokenEvidence as error:
-        problems += error.problems
+        problems += (replace(problem, where=SEAL) for problem in error.problems)
         return None, ""
     return _parse_seal(data, problems), sha256_hex(data)
 

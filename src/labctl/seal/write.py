@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
@@ -23,12 +24,20 @@ from labctl.seal.bag import BAGIT_TXT, Bag, bag_info, hash_descriptor, read_fail
 from labctl.seal.manifest import PAYLOAD_PREFIX, FileFacts
 from labctl.seal.statement import LAYOUT_PATH, MARKER_PATH, PACKET_PATH, SealClaims, build_statement, facts_of
 from labctl.seal.verify import SealedRun, adopt_sealed_run
-from labctl.seal.walk import FoundFile, Tree, open_folder, signature_of, walk_payload
+from labctl.seal.walk import FoundFile, Signature, Tree, open_folder, signature_of, walk_payload
 
 MAX_THREADS = 8
-MAX_DOCUMENT_BYTES = 16 << 20
+SEALED_MODE = 0o400
 _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _KEEP = "find out what touched it; the run stays unsealed"
+
+
+@dataclass(frozen=True, slots=True)
+class _Settled:
+    """A file that was hashed, and what must not change about it after that."""
+
+    facts: FileFacts
+    signature: Signature
 
 
 def seal_run(closed: ClosedRun, prev_ledger_sha256: str) -> SealedRun:
@@ -110,14 +119,14 @@ def _settle_payload(root: Path) -> dict[str, FileFacts]:
     with ExitStack() as stack:
         tree = _walk(root, stack)
         _refuse(tree.problems)
-        facts = _hash_all(tree)
+        settled = _hash_all(tree)
         for _, folder in reversed(tree.folders):
             os.fsync(folder)
         again = _walk(root, stack)
-        before, after = tree.signatures(), again.signatures()
+        before, after = {path: one.signature for path, one in settled.items()}, again.signatures()
         moved = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
         _refuse([*again.problems, *(_changed(path) for path in moved)])
-    return facts
+    return {path: one.facts for path, one in settled.items()}
 
 
 def _walk(root: Path, stack: ExitStack) -> Tree:
@@ -126,8 +135,8 @@ def _walk(root: Path, stack: ExitStack) -> Tree:
     return walk_payload(folder, stack)
 
 
-def _hash_all(tree: Tree) -> dict[str, FileFacts]:
-    facts: dict[str, FileFacts] = {}
+def _hash_all(tree: Tree) -> dict[str, _Settled]:
+    settled: dict[str, _Settled] = {}
     problems: list[Problem] = []
     threads = min(MAX_THREADS, len(os.sched_getaffinity(0)) + 2)
     with _lease_breaks_noticed() as alarm, ThreadPoolExecutor(threads) as pool:
@@ -136,11 +145,11 @@ def _hash_all(tree: Tree) -> dict[str, FileFacts]:
             if isinstance(outcome, Problem):
                 problems.append(outcome)
             elif outcome is not None:
-                facts[found.path] = outcome
+                settled[found.path] = outcome
     if alarm.is_set() and not problems:
         problems.append(_open_writer("data", "one that came while files were hashed"))
     _refuse(problems)
-    return facts
+    return settled
 
 
 @contextmanager
@@ -158,7 +167,7 @@ def _lease_breaks_noticed() -> Iterator[threading.Event]:
         signal.signal(signal.SIGIO, before)
 
 
-def _hash_leased(found: FoundFile, alarm: threading.Event) -> FileFacts | Problem | None:
+def _hash_leased(found: FoundFile, alarm: threading.Event) -> _Settled | Problem | None:
     """Digest and size of one file, or why it has none; None where another file's writer has ended the sealing."""
     if alarm.is_set():
         return None
@@ -173,26 +182,34 @@ def _hash_leased(found: FoundFile, alarm: threading.Event) -> FileFacts | Proble
             os.close(descriptor)  # the lease goes with it
 
 
-def _hash_open(descriptor: int, found: FoundFile) -> FileFacts | Problem:
-    try:
-        fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
-    except OSError as error:
-        return _open_writer(found.path, os.strerror(error.errno or 0))
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        got = os.strerror(error.errno or 0)
-        return Problem(
-            Code.WRITE_FAILED, found.path, "the bytes on disk", got, "look at the disk; it is not tried again"
-        )
+def _hash_open(descriptor: int, found: FoundFile) -> _Settled | Problem:
+    if signature_of(os.fstat(descriptor)) != found.signature:
+        return _changed(found.path)
+    if fault := _lease_and_sync(descriptor, found.path):
+        return fault
+    before = signature_of(os.fstat(descriptor))
     facts = hash_descriptor(descriptor)
     if fcntl.fcntl(descriptor, fcntl.F_GETLEASE) != fcntl.F_RDLCK:
         return _open_writer(found.path, "one that came while it was hashed")
     named = signature_of(os.stat(found.name, dir_fd=found.folder, follow_symlinks=False))
-    signatures = {found.signature, signature_of(os.fstat(descriptor)), named}
-    if len(signatures) != 1 or facts.size_bytes != found.signature.size_bytes:
+    is_same = before == named == signature_of(os.fstat(descriptor))
+    if not is_same or not facts.size_bytes == before.size_bytes == found.signature.size_bytes:
         return _changed(found.path)
-    return facts
+    return _Settled(facts, before)
+
+
+def _lease_and_sync(descriptor: int, path: str) -> Problem | None:
+    try:
+        fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+    except OSError as error:
+        return _open_writer(path, os.strerror(error.errno or 0))
+    try:
+        os.fchmod(descriptor, SEALED_MODE)
+        os.fsync(descriptor)
+    except OSError as error:
+        got = os.strerror(error.errno or 0)
+        return Problem(Code.WRITE_FAILED, path, "the bytes on disk", got, "look at the disk; it is not tried again")
+    return None
 
 
 def _bag(root: Path, facts: Mapping[str, FileFacts]) -> tuple[Bag, bytes]:

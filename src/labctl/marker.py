@@ -1,0 +1,298 @@
+"""Step 4, consume: the one-shot marker. While anything lies at its path, the packet is spent; nothing unlinks it."""
+
+import contextlib
+import fcntl
+import os
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+from labctl.clock import Clock
+from labctl.codes import Code
+from labctl.digest import sha256_hex
+from labctl.durable import FILE_MODE, make_folder, open_once, read_regular, write_all
+from labctl.errors import AlreadyConsumed, BrokenEvidence, LabctlError, NotFound, PacketBurnt, Problem, Refused
+from labctl.host.storage import open_trusted_folder
+from labctl.ledger import LedgerEvent, append_ledger, find_consumed
+from labctl.packet.model import Packet, PacketId
+from labctl.packet.opening import open_packet
+from labctl.packet.review import ReviewedPacket
+from labctl.records.marker import Marker, MarkerHost, PreflightPassed
+from labctl.rundir import AuthorizationPaths, PacketPaths
+
+MAX_MARKER_BYTES = 1 << 20
+RUN_SUFFIX_BYTES = 16
+_NEXT = "freeze the next attempt (`labctl packet freeze --follows ID`)"
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumeRequest:
+    """Who consumes a packet, where, and for which run."""
+
+    authorization: AuthorizationPaths
+    """The authorization root."""
+    trusted_anchor: Path
+    """The folder from which on nobody else may be able to write."""
+    run_dir: str
+    """The run's folder name, from `new_run_name`."""
+    nonce: str
+    """128 random bits in hex."""
+    host: MarkerHost
+    """This process on this machine."""
+    clock: Clock
+    """The clock that labels the marker."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumedPacket:
+    """A packet that is spent, by us or by an earlier run; made only in this module."""
+
+    packet: Packet
+    packet_id: PacketId
+    folder: PacketPaths
+    marker: Marker
+    marker_bytes: bytes
+    marker_sha256: str
+    authorization: AuthorizationPaths
+
+
+@dataclass(frozen=True, slots=True)
+class MarkerAbsent:
+    """Nothing lies at the marker's path."""
+
+
+@dataclass(frozen=True, slots=True)
+class MarkerValid:
+    """A marker of this packet, as labctl writes it."""
+
+    marker: Marker
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class MarkerEmpty:
+    """A file without a byte: the consuming process ended between creating and writing it."""
+
+
+@dataclass(frozen=True, slots=True)
+class MarkerUnknown:
+    """Anything else; the packet is spent all the same."""
+
+    what: str
+
+
+MarkerState = MarkerAbsent | MarkerValid | MarkerEmpty | MarkerUnknown
+
+
+def new_run_name(packet: Packet) -> str:
+    """A name for a run that no other run has: campaign, packet and 128 random bits."""
+    return f"{packet.preregistration.id}-{packet.id[:12]}-{secrets.token_hex(RUN_SUFFIX_BYTES)}"
+
+
+def consume_marker(reviewed: ReviewedPacket, preflight: PreflightPassed, request: ConsumeRequest) -> ConsumedPacket:
+    """Spend a packet: once, ever.
+
+    Raises:
+        AlreadyConsumed: a marker or something else (CONSUMED_BY_UNKNOWN) is there, or the ledger knows the packet.
+        Refused: the authorization root is unsafe (UNSAFE_ROOT), or no marker could be created (MARKER_WRITE).
+        BrokenEvidence: the packet's files or the ledger are not what they must be.
+        PacketBurnt: the marker was created but could not be completed or witnessed (MARKER_WRITE).
+    """
+    if preflight.packet_sha256 != reviewed.packet_id:
+        message = "preflight passed for another packet"
+        raise RuntimeError(message)
+    packet = open_packet(reviewed.folder)
+    if packet.id != reviewed.packet_id:
+        message = "the reviewed packet lies in another folder"
+        raise RuntimeError(message)
+    marker = _marker(reviewed, preflight, request)
+    folder = _open_markers(request)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)  # so that who comes second sees a whole marker; O_EXCL alone decides
+        _require_unspent(request.authorization, packet.id)
+        _publish(folder, marker, packet.preregistration.id, request)
+    finally:
+        os.close(folder)
+    return _consumed(packet, marker.canonical(), request.authorization)
+
+
+def open_consumed_packet(authorization: AuthorizationPaths, packet_id: str) -> ConsumedPacket:
+    """A packet that is spent, with its marker held against the ledger and its files against its id.
+
+    Raises:
+        BrokenEvidence: there is no sound marker, the ledger does not know it, or the packet's files changed.
+    """
+    where = str(authorization.marker(packet_id))
+    state = read_marker_state(authorization, packet_id)
+    if not isinstance(state, MarkerValid):
+        raise BrokenEvidence(_conflict(where, "the marker of a consumed packet", repr(state)))
+    line = find_consumed(authorization.ledger, packet_id)
+    if line is None or line.digest != sha256_hex(state.data):
+        got = "no such line" if line is None else f"marker {line.digest}"
+        raise BrokenEvidence(_conflict(where, "a marker that the ledger knows", got))
+    return _consumed(open_packet(authorization.packet(packet_id)), state.data, authorization)
+
+
+def require_still_consumed(consumed: ConsumedPacket) -> None:
+    """Before each start: the marker still lies at its path, byte for byte, so the root was not swapped.
+
+    Raises:
+        BrokenEvidence: it does not (RECORD_CONFLICT).
+    """
+    state = read_marker_state(consumed.authorization, consumed.packet_id)
+    if not isinstance(state, MarkerValid) or state.data != consumed.marker_bytes:
+        where = str(consumed.authorization.marker(consumed.packet_id))
+        raise BrokenEvidence(_conflict(where, "the marker of this run", "something else"))
+
+
+def read_marker_state(authorization: AuthorizationPaths, packet_id: str) -> MarkerState:
+    """What lies at a packet's marker path; anything at all means that the packet is spent."""
+    path = authorization.marker(packet_id)
+    if not os.path.lexists(path):
+        return MarkerAbsent()
+    try:
+        data = read_regular(path, limit_bytes=MAX_MARKER_BYTES)
+        if not data:
+            return MarkerEmpty()
+        marker = Marker.from_json(data, str(path))
+    except BrokenEvidence as error:
+        return MarkerUnknown(error.problems[0].got)
+    is_ours = marker.canonical() == data and marker.packet_sha256 == packet_id
+    return MarkerValid(marker, data) if is_ours else MarkerUnknown(f"a marker of packet {marker.packet_sha256}")
+
+
+def find_marker(authorization: AuthorizationPaths, run_dir: str) -> MarkerValid:
+    """The marker that names a run.
+
+    Raises:
+        NotFound: no marker in this authorization root does.
+    """
+    for path in sorted(authorization.markers.glob("*.json")):
+        state = read_marker_state(authorization, path.stem)
+        if isinstance(state, MarkerValid) and state.marker.run_dir == run_dir:
+            return state
+    do = "name the authorization root under which the run was consumed"
+    where = str(authorization.markers)
+    raise NotFound(Problem(Code.NOT_FOUND, where, f"a marker for run {run_dir}", "none", do))
+
+
+def _marker(reviewed: ReviewedPacket, preflight: PreflightPassed, request: ConsumeRequest) -> Marker:
+    packet = reviewed.packet
+    return Marker(
+        kind=packet.kind,
+        packet_sha256=packet.id,
+        prereg_sha256=packet.prereg_yaml_sha256,
+        git_commit=packet.repository.commit,
+        tree_dirhash=packet.repository.tree_dirhash,
+        order=packet.order,
+        run_dir=request.run_dir,
+        nonce=request.nonce,
+        host=request.host,
+        approvals=tuple(reviewed.approvals),
+        file_systems=preflight.file_systems,
+        rehearsal_seal_sha256=preflight.rehearsal_seal_sha256,
+        wall_ns=request.clock.realtime_ns(),
+        mono_ns=request.clock.monotonic_ns(),
+    )
+
+
+def _consumed(packet: Packet, data: bytes, authorization: AuthorizationPaths) -> ConsumedPacket:
+    marker = Marker.from_json(data, str(authorization.marker(packet.id)))
+    folder = authorization.packet(packet.id)
+    return ConsumedPacket(packet, packet.id, folder, marker, data, sha256_hex(data), authorization)
+
+
+def _open_markers(request: ConsumeRequest) -> int:
+    """The open markers folder, reached through no link from a root that only we can write to."""
+    markers = request.authorization.markers
+    if not os.path.lexists(markers):
+        os.close(open_trusted_folder(request.authorization.root, request.trusted_anchor))
+        with contextlib.suppress(Refused):  # another controller made it at the same moment
+            make_folder(markers)
+    return open_trusted_folder(markers, request.trusted_anchor)
+
+
+def _require_unspent(authorization: AuthorizationPaths, packet_id: str) -> None:
+    where = str(authorization.marker(packet_id))
+    match read_marker_state(authorization, packet_id):
+        case MarkerValid(marker=marker):
+            got = f"a marker for run {marker.run_dir}"
+            raise AlreadyConsumed(Problem(Code.CONSUMED, where, "an unspent packet", got, _NEXT))
+        case MarkerEmpty():
+            raise _by_unknown(where, "an empty file")
+        case MarkerUnknown(what=what):
+            raise _by_unknown(where, what)
+        case MarkerAbsent():
+            line = find_consumed(authorization.ledger, packet_id)
+    if line is not None:
+        got = f"line {line.seq} of the ledger for run {line.run_dir}, its marker gone"
+        raise AlreadyConsumed(Problem(Code.CONSUMED, str(authorization.ledger), "an unspent packet", got, _NEXT))
+
+
+def _burnt(path: Path, expected: str, got: str) -> Problem:
+    return Problem(Code.MARKER_WRITE, str(path), expected, got, f"the packet is spent; {_NEXT}")
+
+
+def _conflict(where: str, expected: str, got: str) -> Problem:
+    return Problem(Code.RECORD_CONFLICT, where, expected, got, "find out who touched the authorization root")
+
+
+def _by_unknown(where: str, what: str) -> AlreadyConsumed:
+    return AlreadyConsumed(Problem(Code.CONSUMED_BY_UNKNOWN, where, "an unspent packet", what, _NEXT))
+
+
+def _publish(folder: int, marker: Marker, campaign: str, request: ConsumeRequest) -> None:
+    """The only legal order: create, mode, write, fsync, read back, fsync the folder, ledger line."""
+    path = request.authorization.marker(marker.packet_sha256)
+    data = marker.canonical()
+    descriptor = _create(folder, path, request.authorization, marker.packet_sha256)
+    try:
+        _fill(descriptor, data)
+        _read_back(folder, path, data)
+        os.fsync(folder)
+        _require_in_place(folder, path.parent)
+        append_ledger(request.authorization.ledger, _ledger_event(marker, data, campaign))
+    except (OSError, LabctlError) as error:
+        raise PacketBurnt(_burnt(path, "a marker on disk and in the ledger", str(error))) from error
+
+
+def _create(folder: int, path: Path, authorization: AuthorizationPaths, packet_id: str) -> int:
+    try:
+        return open_once(Path(path.name), folder=folder)
+    except Refused:
+        _require_unspent(authorization, packet_id)
+        raise _by_unknown(str(path), "something that came and went") from None
+    except BrokenEvidence as error:
+        problem = error.problems[0]
+        if os.path.lexists(path):
+            raise PacketBurnt(_burnt(path, "a new marker", problem.got)) from error
+        do = "look at the disk; the packet is not spent"
+        raise Refused(Problem(Code.MARKER_WRITE, str(path), "a new marker", problem.got, do)) from error
+
+
+def _fill(descriptor: int, data: bytes) -> None:
+    try:
+        os.fchmod(descriptor, FILE_MODE)
+        write_all(descriptor, data)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _read_back(folder: int, path: Path, data: bytes) -> None:
+    descriptor = os.open(path.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    with os.fdopen(descriptor, "rb") as stream:
+        if stream.read(len(data) + 1) != data:
+            do = "look at the disk"
+            raise BrokenEvidence(Problem(Code.MARKER_WRITE, str(path), "the bytes as written", "other bytes", do))
+
+
+def _require_in_place(folder: int, path: Path) -> None:
+    held, named = os.fstat(folder), os.stat(path, follow_symlinks=False)  # noqa: PTH116 (the pair reads alike)
+    if (held.st_dev, held.st_ino) != (named.st_dev, named.st_ino):
+        do = "find out who moved it"
+        raise BrokenEvidence(Problem(Code.UNSAFE_ROOT, str(path), "the folder that was checked", "another", do))
+
+
+def _ledger_event(marker: Marker, data: bytes, campaign: str) -> LedgerEvent:
+    return LedgerEvent("consumed", marker.packet_sha256, campaign, marker.run_dir, sha256_hex(data), marker.wall_ns)
