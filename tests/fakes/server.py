@@ -18,6 +18,8 @@ SIGTERM ends it with status 0. Misbehaviours, all optional and freely combined:
 --ignore-sigterm       SIGTERM does nothing
 --die-in-row K         killed by its own SIGKILL in the middle of the K-th response
 --serve-as NAME        lists another model name
+--models-body TEXT     what `/v1/models` answers
+--version-status N     the status of `/version`
 --stall                the first response never ends
 --segment NAME         keeps a shared-memory segment of this name mapped, and leaves it behind
 """
@@ -68,10 +70,11 @@ class Handler(BaseHTTPRequestHandler):
             case "/health":
                 self._health()
             case "/version":
-                self._answer(200, b'{"version":"fake-1"}')
+                self._answer(options.version_status, b'{"version":"fake-1"}')
             case "/v1/models":
                 name = options.serve_as or options.served_model_name
-                self._answer(200, json.dumps({"object": "list", "data": [{"id": name}]}).encode())
+                body = options.models_body or json.dumps({"object": "list", "data": [{"id": name}]})
+                self._answer(200, body.encode())
             case "/metrics":
                 self._answer(200, f"rows_total {self.server.rows}\n".encode())
             case _:
@@ -184,6 +187,8 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--grandchild", type=Path)
     parser.add_argument("--serve-as")
     parser.add_argument("--segment")
+    parser.add_argument("--models-body")
+    parser.add_argument("--version-status", type=int, default=200)
     return parser.parse_args()
 
 

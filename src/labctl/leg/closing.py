@@ -14,6 +14,7 @@ from labctl.errors import (
     LeftoverFound,
     LegFailed,
     LegInterrupted,
+    PreflightFailed,
     Problem,
     Refused,
     ServerNotReady,
@@ -88,7 +89,7 @@ def exit_status(leg_exit: LegExit) -> int:
 
 def _cause(error: LabctlError) -> StopCause:
     match error:
-        case Refused():
+        case PreflightFailed():  # any other refusal is met after something was started
             return StopCause.REFUSED
         case ServerNotReady():
             return StopCause.NOT_READY

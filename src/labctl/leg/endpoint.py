@@ -1,5 +1,6 @@
 """Running an endpoint leg: one whole life of a server, each step adding one concern and ending on any exception."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -90,6 +91,7 @@ def _ended(start: EndpointStart, server: ServerProcess) -> tuple[Problem, ...]:
 def _why(server: ServerProcess, error: LegFailed) -> tuple[Problem, ...]:
     """What the server itself says of a failure that was met somewhere else; asked before it is stopped."""
     if Code.LOG_LIMIT in error.codes:
+        sys.stderr.write(f"the last that the server printed:\n{server.log.tail}\n")
         got = f"{server.log.printed_bytes} bytes so far, the last line {server.log.last_line!r}"
         return (Problem(Code.LOG_LIMIT, "server.log", f"{server.log.kept_bytes} bytes kept", got, "read server.log"),)
     status = server.exit_status()

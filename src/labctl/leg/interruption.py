@@ -1,7 +1,7 @@
 """Running a leg: how signals end a measurement, once, and never while the leg is closing."""
 
-import os
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -74,7 +74,7 @@ class Interruption:
 
 def ask_to_end_for_log() -> None:
     """Tell this process, from any thread, that the server's log is full."""
-    os.kill(os.getpid(), LOG_LIMIT_SIGNAL)
+    signal.pthread_kill(threading.main_thread().ident or 0, LOG_LIMIT_SIGNAL)
 
 
 def _interrupted(number: signal.Signals) -> LegInterrupted:

@@ -27,10 +27,12 @@ class ServerLog:
         self._file = open_once(path)
         os.fchmod(self._file, FILE_MODE)
         self._read_end, self.write_end = os.pipe()
-        self._thread = threading.Thread(target=self._pump, name="server-log")
+        self._thread = threading.Thread(target=self._pump, name="server-log", daemon=True)
         self._digest = hashlib.sha256()
         self._tail = b""
         self._fault: OSError | None = None
+        self._is_open = True
+        self._writing = threading.Lock()
         self.printed_bytes = 0
         self.kept_bytes = 0
 
@@ -69,32 +71,41 @@ class ServerLog:
             os.close(self.write_end)
         else:
             self._thread.join(JOIN_S)
-        os.fsync(self._file)
-        os.close(self._file)
-        sync_folder(self._path.parent)
         if not self._thread.is_alive():
             os.close(self._read_end)
+        with self._writing:  # a writer that survived the stop may still print; nothing of that is kept
+            self._is_open = False
+            try:
+                if self._fault is None:
+                    os.fsync(self._file)
+            finally:
+                os.close(self._file)
+        sync_folder(self._path.parent)
         if self._fault is not None:
             raise self._fault
 
     def _pump(self) -> None:
+        was_told = False
         while data := os.read(self._read_end, READ_BYTES):
-            was_within = not self.is_over_limit
             room_bytes = max(self._limit_bytes - self.printed_bytes, 0)
             self.printed_bytes += len(data)
             self._tail = (self._tail + data)[-TAIL_BYTES:]
             self._keep(data[:room_bytes])
-            if was_within and (self.is_over_limit or self._fault):
+            if not was_told and (self.is_over_limit or self._fault is not None):
+                was_told = True
                 self._on_limit()
 
     def _keep(self, data: bytes) -> None:
-        if data and self._fault is None:
+        with self._writing:
+            if not data or not self._is_open or self._fault is not None:
+                return
             try:
                 write_all(self._file, data)
-                self._digest.update(data)
-                self.kept_bytes += len(data)
             except OSError as error:  # a full disk must not leave the server hanging on a pipe that nobody empties
                 self._fault = error
+                return
+            self._digest.update(data)
+            self.kept_bytes += len(data)
 
 
 def printable(text: str) -> str:
