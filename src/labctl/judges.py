@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import JsonValue
+
 from labctl.codes import Code
 from labctl.digest import sha256_hex
 from labctl.durable import make_folder, make_folders, write_once
@@ -94,13 +96,13 @@ def judge_phase(run: Path) -> bool:
 
 
 def find_analyses(run: SealedRun, analyses: Path) -> tuple[SealedAnalysis, ...]:
-    """The sealed analyses of one run, oldest first, found by name and proved by the seal digest that they name."""
+    """The sealed analyses of one run, found by name and proved by the seal digest that they name."""
     found = []
     for folder in sorted(analyses.glob(f"{run.root.name}-*")) if analyses.is_dir() else ():
         analysis = open_analysis(folder)
         if analysis.run_seal_sha256 == run.seal_sha256:
             found.append(analysis)
-    return tuple(sorted(found, key=lambda analysis: analysis.sealed_wall_ns))
+    return tuple(found)
 
 
 def current_analysis(run: SealedRun, analyses: Path) -> SealedAnalysis:
@@ -110,8 +112,8 @@ def current_analysis(run: SealedRun, analyses: Path) -> SealedAnalysis:
         NotFound: there is none, or more than one.
     """
     every = find_analyses(run, analyses)
-    superseded = {analysis.supersedes for analysis in every}
-    current = [analysis for analysis in every if analysis.digest not in superseded]
+    superseded = {analysis.statement.predicate.facts.get("supersedes") for analysis in every}
+    current = [analysis for analysis in every if analysis.seal_sha256 not in superseded]
     if len(current) == 1:
         return current[0]
     got = ", ".join(str(analysis.root) for analysis in current) or "none"
@@ -175,7 +177,7 @@ def _require_reason(request: JudgeRequest, earlier: tuple[SealedAnalysis, ...]) 
 def _require_agreement(verdicts: dict[str, Verdict]) -> None:
     """Every gate outcome must be equal; one analyzer alone agrees with itself."""
     outcomes = {
-        name: tuple((gate.id, gate.result) for gate in verdict.gates) + (("verdict", verdict.verdict),)
+        name: (verdict.verdict, tuple((gate.id, gate.result) for gate in verdict.gates))
         for name, verdict in verdicts.items()
     }
     first = next(iter(outcomes.values()))
@@ -221,9 +223,11 @@ def _publish(request: JudgeRequest, run: SealedRun, verdict: Verdict, answers: d
     return Judgement(verdict=verdict, analysis=open_analysis(root), report=report)
 
 
-def _predicate(request: JudgeRequest, verdict: Verdict, answers: dict[str, bytes]) -> dict[str, object]:
+def _predicate(request: JudgeRequest, verdict: Verdict, answers: dict[str, bytes]) -> dict[str, JsonValue]:
     again = request.reanalysis
-    supersedes = open_analysis(again.supersedes).digest if again is not None and again.supersedes is not None else None
+    supersedes = (
+        open_analysis(again.supersedes).seal_sha256 if again is not None and again.supersedes is not None else None
+    )
     return {
         "verdict": verdict.verdict.value,
         "analyzers": {

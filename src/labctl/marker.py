@@ -109,7 +109,7 @@ def consume_marker(reviewed: ReviewedPacket, preflight: PreflightPassed, request
     folder = _open_markers(request)
     try:
         fcntl.flock(folder, fcntl.LOCK_EX)  # so that who comes second sees a whole marker; O_EXCL alone decides
-        _require_unspent(request.authorization, packet.id)
+        require_unspent(request.authorization, packet.id)
         _publish(folder, marker, packet.preregistration.id, request)
     finally:
         os.close(folder)
@@ -212,7 +212,13 @@ def _open_markers(request: ConsumeRequest) -> int:
     return open_trusted_folder(markers, request.trusted_anchor)
 
 
-def _require_unspent(authorization: AuthorizationPaths, packet_id: str) -> None:
+def require_unspent(authorization: AuthorizationPaths, packet_id: str) -> None:
+    """Refuse a packet that a marker, anything at a marker's path, or the ledger says is spent.
+
+    Raises:
+        AlreadyConsumed: it is (CONSUMED, CONSUMED_BY_UNKNOWN).
+        BrokenEvidence: the ledger is broken (LEDGER_BROKEN).
+    """
     where = str(authorization.marker(packet_id))
     match read_marker_state(authorization, packet_id):
         case MarkerValid(marker=marker):
@@ -260,7 +266,7 @@ def _create(folder: int, path: Path, authorization: AuthorizationPaths, packet_i
     try:
         return open_once(Path(path.name), folder=folder)
     except Refused:
-        _require_unspent(authorization, packet_id)
+        require_unspent(authorization, packet_id)
         raise _by_unknown(str(path), "something that came and went") from None
     except BrokenEvidence as error:
         problem = error.problems[0]

@@ -2,33 +2,35 @@
 
 import contextlib
 import os
+import secrets
 import shutil
 import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from labctl.campaign.checks import PreflightRequest
 from labctl.campaign.controller import Conduct, run_campaign
 from labctl.campaign.leg_process import LegWatch, StopRequest
 from labctl.campaign.orders import OrderPlan
-from labctl.campaign.preflight import PreflightRequest, run_preflight
+from labctl.campaign.preflight import run_preflight
 from labctl.campaign.rehearsals import find_rehearsal
 from labctl.campaign.roots import Roots
 from labctl.clock import Clock
-from labctl.durable import make_folder, make_folders, read_regular
-from labctl.engines.vocabulary import EngineVocabulary
+from labctl.durable import make_folder, make_folders
+from labctl.host.boot import boot_id, machine_id_sha256
+from labctl.host.processes import own_identity
 from labctl.judges import Judgement, JudgeRequest, judge_phase, judge_run
-from labctl.ledger import append_ledger, last_digest
-from labctl.marker import ConsumedPacket, ConsumeRequest, consume_marker
+from labctl.ledger import LedgerEvent, append_ledger, last_digest
+from labctl.marker import ConsumedPacket, ConsumeRequest, consume_marker, new_run_name, require_unspent
+from labctl.packet.opening import read_vocabulary
 from labctl.packet.review import ReviewedPacket, require_reviews
-from labctl.packet.source import export_snapshot
 from labctl.prereg.load import load_suite
+from labctl.records.marker import MarkerHost, PreflightPassed
 from labctl.report.text import render_report
 from labctl.rundir import PacketPaths
 from labctl.seal.verify import SealedRun
 from labctl.seal.write import seal_run
-
-ENGINE_LIMIT_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ class Job:
     folder: PacketPaths
     """The frozen packet."""
     roots: Roots
-    """Where everything goes: the real roots, or those for rehearsals."""
+    """Where everything goes: the real roots, or those of rehearsals."""
     clock: Clock
     """The machine's clock."""
     announce: Callable[[str], None]
@@ -52,7 +54,9 @@ class Done:
     """What a consume-and-run gives."""
 
     sealed: SealedRun
+    """The run."""
     judgement: Judgement
+    """Its verdict and analysis."""
 
 
 def consume_and_run(job: Job) -> Done:
@@ -62,50 +66,67 @@ def consume_and_run(job: Job) -> Done:
         Refused: before the marker; nothing irreversible happened.
         LabctlError: after the marker; the packet is spent, and `labctl status` says what is there.
     """
-    job.announce("checking approvals")
+    job.announce("checking the packet and its approvals")
+    require_unspent(job.roots.authorization, job.folder.root.name)
     reviewed = require_reviews(job.folder, job.clock)
     with _scratch(job.roots) as scratch:
-        _export_campaign_code(reviewed, job, scratch)
-        plan = _plan(reviewed, job, scratch)
-        job.announce("preflight")
-        preflight = run_preflight(
-            PreflightRequest(reviewed, job.roots, job.clock, job.announce, find_rehearsal(reviewed.packet, job.roots))
-        )
-        with _stop_request() as stop:
+        preflight = _preflight(reviewed, job, scratch)
+        with _orderly_stop() as stop:
             job.announce("consuming the packet: from here on there is no second try")
             consumed = consume_marker(reviewed, preflight, _consume_request(reviewed, job))
-            conduct = Conduct(plan, LegWatch(job.clock, stop, job.on_progress), judge_phase, job.announce)
-            closed = run_campaign(consumed, preflight, conduct)
-            job.announce("sealing")
+            closed = run_campaign(consumed, preflight, _conduct(consumed, job, (scratch, stop)))
+            job.announce(f"sealing {closed.paths.root}")
             sealed = seal_run(closed, last_digest(job.roots.authorization.ledger))
             _witness_seal(consumed, sealed, job)
-    job.announce("judging")
-    return Done(sealed=sealed, judgement=judge_run(JudgeRequest(sealed.root, job.roots.analyses, None, render_report)))
+    job.announce("the analyzers judge the sealed run")
+    return Done(sealed, judge_run(JudgeRequest(sealed.root, job.roots.analyses, None, render_report)))
 
 
-def _plan(reviewed: ReviewedPacket, job: Job, scratch: Path) -> OrderPlan:
-    engine_file = reviewed.folder.engine
-    engine = read_regular(engine_file, limit_bytes=ENGINE_LIMIT_BYTES)
-    return OrderPlan(
+def _preflight(reviewed: ReviewedPacket, job: Job, scratch: Path) -> PreflightPassed:
+    job.announce("preflight: nothing is started before everything holds")
+    rehearsal = find_rehearsal(reviewed.packet, job.roots.repository)
+    return run_preflight(PreflightRequest(reviewed, job.roots, scratch, job.clock, job.announce, rehearsal))
+
+
+def _conduct(consumed: ConsumedPacket, job: Job, run: tuple[Path, StopRequest]) -> Conduct:
+    scratch, stop = run
+    plan = OrderPlan(
         roots=job.roots,
         scratch=scratch,
-        suite=load_suite(reviewed.folder.inputs / "suite.yaml"),
-        engine=EngineVocabulary.from_json(engine, str(engine_file)),
+        suite=load_suite(consumed.folder.inputs / "suite.yaml").model,
+        engine=read_vocabulary(consumed.folder),
         ambient=dict(os.environ),
     )
-
-
-def _export_campaign_code(reviewed: ReviewedPacket, job: Job, scratch: Path) -> None:
-    """Campaign code comes from the frozen commit's objects, never from the work tree."""
+    return Conduct(plan, LegWatch(job.clock, stop, job.on_progress), judge_phase, job.announce)
 
 
 def _consume_request(reviewed: ReviewedPacket, job: Job) -> ConsumeRequest:
-    run_dir = f"{reviewed.packet.preregistration.id}-{reviewed.packet_id[:12]}-{os.urandom(16).hex()}"
-    return ConsumeRequest(authorization=job.roots.authorization, run_dir=run_dir, clock=job.clock)
+    me = own_identity()
+    return ConsumeRequest(
+        authorization=job.roots.authorization,
+        trusted_anchor=job.roots.anchor,
+        run_dir=new_run_name(reviewed.packet),
+        nonce=secrets.token_hex(16),
+        host=MarkerHost(
+            machine_id_sha256=machine_id_sha256(),
+            boot_id=boot_id(),
+            controller_pid=me.pid,
+            controller_start_ticks=me.start_ticks,
+        ),
+        clock=job.clock,
+    )
 
 
 def _witness_seal(consumed: ConsumedPacket, sealed: SealedRun, job: Job) -> None:
-    append_ledger()
+    event = LedgerEvent(
+        event="sealed",
+        packet_sha256=consumed.packet_id,
+        campaign=consumed.packet.preregistration.id,
+        run_dir=consumed.marker.run_dir,
+        digest=sealed.seal_sha256,
+        wall_ns=job.clock.realtime_ns(),
+    )
+    append_ledger(job.roots.authorization.ledger, event)
 
 
 @contextlib.contextmanager
@@ -121,7 +142,7 @@ def _scratch(roots: Roots) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def _stop_request() -> Iterator[StopRequest]:
+def _orderly_stop() -> Iterator[StopRequest]:
     """From the marker on, SIGINT and SIGTERM ask for an orderly end, and a closed terminal does nothing."""
     stop = StopRequest()
     before = {number: signal.signal(number, stop.set_from_signal) for number in (signal.SIGINT, signal.SIGTERM)}

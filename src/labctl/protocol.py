@@ -1,10 +1,10 @@
 """The campaign protocol: which step may follow which.
 
-Theory of operation. A run is a sequence of journal entries. Each entry names one event; the table below says, for each state,
-which events may happen and where they lead. What is absent is illegal. The file does not know which role it plays: the
-controller drives the table while it acts, and an illegal step is a `RuntimeError`, because it is our bug; the analyzer replays
-the journal of a sealed run through the same table, and an illegal step is evidence that is broken. The order of legs is part of
-the protocol: a leg may start only when it is the next one of the packet's order.
+Theory of operation. A run is a sequence of journal entries. Each entry names one event; the table below says, for each
+state, which events may happen and where they lead. What is absent is illegal. The file does not know which role it
+plays: the controller drives the table while it acts, and an illegal step is a `RuntimeError`, our own bug; the
+analyzer replays the journal of a sealed run through the same table, and an illegal step is evidence that is broken. The
+order of legs is part of the protocol: a leg may start only when it is the next one of the packet's order.
 
 ```
 OPENED ── preflight_recorded ──> READY ── leg_started ──> LEG_RUNNING ── leg_closed ──> READY

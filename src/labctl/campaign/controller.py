@@ -109,4 +109,3 @@ def _aborted(journal: Journal, error: LabctlError) -> Outcome:
 def _outcome(kind: OutcomeKind, journal: Journal, detail: tuple[str, ...], cause: AbortCause | None = None) -> Outcome:
     progress = journal.progress
     return Outcome(outcome=kind, cause=cause, detail=detail, legs_closed=progress.order[: progress.closed_legs])
-

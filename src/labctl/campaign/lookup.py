@@ -1,19 +1,15 @@
-"""Find what a command names: a campaign by file or id, a packet by id, a run by folder or name."""
+"""Find what lies on this machine: every packet of every host profile, and a run by folder or name."""
 
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from labctl.campaign.roots import Roots
 from labctl.codes import Code
-from labctl.errors import LabctlError, NotFound, Problem
+from labctl.errors import NotFound, Problem
 from labctl.packet.model import Packet
 from labctl.packet.opening import open_packet
 from labctl.prereg.load import load_host_profile, load_preregistration
 from labctl.rundir import PacketPaths
-
-PACKET_PREFIX = re.compile(r"[0-9a-f]{8,64}\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,32 +25,19 @@ def known_roots(repository: Path) -> tuple[Roots, ...]:
     """The roots of every host profile below `campaigns/hosts/`, and for rehearsals those beside them; each once."""
     found: dict[Path, Roots] = {}
     for path in sorted(repository.glob("**/campaigns/hosts/*.yaml")):
-        roots = Roots.of_profile(load_host_profile(path).model, repository)
-        for each in (roots, roots.for_rehearsals()):
+        profile = load_host_profile(path).model
+        for each in (Roots.of_profile(profile, repository), Roots.of_rehearsals(profile, repository)):
             found.setdefault(each.authorization.root, each)
     return tuple(found.values())
 
 
-def campaign_file(name: str, repository: Path) -> Path:
-    """The file of a campaign, given its path or its id.
+def campaign_id(name: str) -> str:
+    """The id of a campaign, given the path of its file or the id itself.
 
     Raises:
-        NotFound: no campaign file has this path or id, or several have the id.
+        InvalidPreregistration: the file is no campaign.
     """
-    if Path(name).is_file():
-        return Path(name).absolute()
-    found = [path for path, known in _campaign_ids(repository) if known == name]
-    if len(found) == 1:
-        return found[0]
-    raise NotFound(
-        Problem(
-            Code.AMBIGUOUS if found else Code.NOT_FOUND,
-            name,
-            "the path or the id of one campaign file",
-            ", ".join(str(path) for path in found) or "neither",
-            "name the file",
-        )
-    )
+    return load_preregistration(Path(name)).model.id if Path(name).is_file() else name
 
 
 def frozen_packets(roots: tuple[Roots, ...]) -> tuple[FrozenPacket, ...]:
@@ -66,21 +49,6 @@ def frozen_packets(roots: tuple[Roots, ...]) -> tuple[FrozenPacket, ...]:
         if folder.packet.is_file()
     ]
     return tuple(sorted(found, key=lambda frozen: (frozen.packet.preregistration.id, frozen.packet.attempt)))
-
-
-def packet_by_id(text: str, roots: tuple[Roots, ...]) -> FrozenPacket | None:
-    """The packet whose id is, or uniquely starts with, at least eight hex digits; None where the text is no such id.
-
-    Raises:
-        NotFound: several packets start with the text.
-    """
-    if not PACKET_PREFIX.match(text):
-        return None
-    found = [frozen for frozen in frozen_packets(roots) if frozen.packet.id.startswith(text)]
-    if len(found) > 1:
-        ids = ", ".join(frozen.packet.id for frozen in found)
-        raise NotFound(Problem(Code.AMBIGUOUS, text, "one packet", ids, "give more digits"))
-    return found[0] if found else None
 
 
 def run_folder(text: str, roots: tuple[Roots, ...]) -> Path:
@@ -97,14 +65,6 @@ def run_folder(text: str, roots: tuple[Roots, ...]) -> Path:
     raise NotFound(
         Problem(Code.NOT_FOUND, text, "the folder or the name of a run", "neither", "see `labctl runs list`")
     )
-
-
-def _campaign_ids(repository: Path) -> Iterator[tuple[Path, str]]:
-    for path in sorted(repository.glob("**/campaigns/*/*.yaml")):
-        try:
-            yield path, load_preregistration(path).model.id
-        except LabctlError:  # an invalid file has no id that could be meant; `prereg validate` says what is wrong with it
-            continue
 
 
 def _packet_folders(roots: Roots) -> list[PacketPaths]:

@@ -1,6 +1,5 @@
 """Open the run directory: its folders, the packet's files, and what the machine is."""
 
-import importlib.metadata
 from pathlib import Path
 
 from labctl.durable import make_folder, make_folders, read_regular, write_once
@@ -26,7 +25,7 @@ def open_run_directory(consumed: ConsumedPacket, preflight: PreflightPassed, run
         make_folder(folder)
     _copy_packet(consumed.folder, paths)
     write_once(paths.packet / "marker.copy.json", consumed.marker_bytes)
-    write_once(paths.host / "identity.json", read_host_identity(_distributions()).canonical())
+    write_once(paths.host / "identity.json", read_host_identity().canonical())
     write_once(paths.host / "preflight.json", preflight.canonical())
     allowed = {"allowed": list(consumed.packet.environment_allowed)}
     write_once(paths.host / "env.json", canonical_json(allowed))
@@ -46,8 +45,3 @@ def _copy_packet(source: PacketPaths, paths: RunPaths) -> None:
 
 def _bytes(path: Path) -> bytes:
     return read_regular(path, limit_bytes=COPY_LIMIT_BYTES)
-
-
-def _distributions() -> tuple[str, ...]:
-    found = {f"{item.metadata['Name']}=={item.version}" for item in importlib.metadata.distributions()}
-    return tuple(sorted(found))

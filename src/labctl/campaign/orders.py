@@ -4,12 +4,14 @@ import socket
 from dataclasses import dataclass
 from pathlib import Path
 
-from labctl.campaign.roots import Roots, interpreter_path, machine_path
+from labctl.campaign.roots import Roots
 from labctl.digest import sha256_hex
 from labctl.durable import make_folder
 from labctl.engines.vocabulary import EngineVocabulary
 from labctl.marker import ConsumedPacket
 from labctl.packet.environment import base_environment
+from labctl.packet.interpreter import interpreter_path
+from labctl.packet.machine import machine_key
 from labctl.packet.model import Packet
 from labctl.prereg.arms import StartValues, arm_argv, arm_environment, fill, fill_environment
 from labctl.prereg.model import Arm
@@ -82,7 +84,7 @@ def start_values(packet: Packet, plan: OrderPlan, paths: StartPaths, given: tupl
     """The only values that differ from start to start; `given` is the nonce and the port."""
     nonce, port = given
     preregistration = packet.preregistration
-    python = interpreter_path(packet.host, preregistration.interpreter, plan.roots.repository)
+    python = interpreter_path(packet.host, packet.interpreter.key, plan.roots.repository)
     return StartValues(
         python=str(python),
         host=packet.host.network.address,
@@ -91,7 +93,7 @@ def start_values(packet: Packet, plan: OrderPlan, paths: StartPaths, given: tupl
         leg_dir=paths.scratch,
         cache_dir=paths.cache,
         models={
-            source.name: str(machine_path(plan.roots.repository, packet.host.models[source.name]))
+            source.name: str(machine_key(packet.host.models, source.name, plan.roots.repository))
             for source in preregistration.models
         },
     )
@@ -160,4 +162,3 @@ def _requests(packet: Packet, suite: Suite) -> Requests:
         seed=workload.seed,
         ignore_eos=workload.ignore_eos,
     )
-

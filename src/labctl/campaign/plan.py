@@ -4,8 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from labctl.campaign.orders import planned_paths
-from labctl.campaign.roots import Roots, interpreter_path, machine_path
+from labctl.campaign.roots import Roots
 from labctl.packet.environment import base_environment
+from labctl.packet.interpreter import interpreter_path
+from labctl.packet.machine import machine_key
 from labctl.prereg.arms import PLACEHOLDER, arm_argv, arm_environment
 from labctl.prereg.host_profile import HostProfile
 from labctl.prereg.model import Arm, Gate, Preregistration, gate_id
@@ -48,7 +50,7 @@ def _known_values(preregistration: Preregistration, profile: HostProfile, roots:
     """The placeholders whose values are known in advance; port, nonce and folders differ from start to start."""
     python = interpreter_path(profile, preregistration.interpreter, roots.repository)
     models = {
-        f"{{model:{source.name}}}": str(machine_path(roots.repository, profile.models[source.name]))
+        f"{{model:{source.name}}}": str(machine_key(profile.models, source.name, roots.repository))
         for source in preregistration.models
     }
     return {"{python}": str(python), "{host}": profile.network.address, **models}

@@ -1,4 +1,6 @@
-"""Find the rehearsal that a record campaign must have had: the same campaign, the real service, sealed and completed."""
+"""Find the rehearsal that a record campaign must have had: the same campaign and service, sealed and completed."""
+
+from pathlib import Path
 
 from labctl.campaign.lookup import frozen_packets
 from labctl.campaign.roots import Roots
@@ -7,7 +9,7 @@ from labctl.packet.model import Packet
 from labctl.seal.verify import open_sealed_run
 
 
-def find_rehearsal(packet: Packet, roots: Roots) -> str | None:
+def find_rehearsal(packet: Packet, repository: Path) -> str | None:
     """The seal digest of a completed rehearsal of what this packet runs, or None.
 
     A rehearsal counts when it ran the registered service and its packet differs from this one in nothing that a run can
@@ -15,7 +17,7 @@ def find_rehearsal(packet: Packet, roots: Roots) -> str | None:
     """
     if packet.kind == "rehearsal":
         return None
-    for frozen in reversed(frozen_packets((roots.for_rehearsals(),))):
+    for frozen in reversed(frozen_packets((Roots.of_rehearsals(packet.host, repository),))):
         if _what_runs(frozen.packet) != _what_runs(packet) or frozen.packet.service != "registered":
             continue
         status = packet_status(frozen)

@@ -32,6 +32,27 @@ class PacketStatus:
     why: str
     run: Path | None
 
+    def line(self) -> str:
+        """One line for people."""
+        packet = self.frozen.packet
+        kind = "" if packet.kind == "real" else "rehearsal, "
+        where = f"; {self.run}" if self.run else ""
+        name = f"{packet.preregistration.id} attempt {packet.attempt}"
+        return f"{name} ({kind}packet {packet.id[:12]}): {self.state}: {self.why}{where}"
+
+    def facts(self) -> dict[str, object]:
+        """The same for machines."""
+        packet = self.frozen.packet
+        return {
+            "campaign": packet.preregistration.id,
+            "attempt": packet.attempt,
+            "kind": packet.kind,
+            "packet": packet.id,
+            "state": self.state.value,
+            "why": self.why,
+            "run": str(self.run) if self.run else None,
+        }
+
 
 def packet_status(frozen: FrozenPacket) -> PacketStatus:
     """Read the state of a packet; nothing is verified by digest here, and nothing is changed."""

@@ -48,11 +48,11 @@ def sealed_run(
 
 def analyses_root(run: Path) -> Path:
     """The analyses root that a run's own packet names; a relative one starts at the top of this repository."""
-    from labctl.campaign.roots import repository_top
     from labctl.durable import read_regular
+    from labctl.packet.git_command import find_repository
     from labctl.packet.model import Packet
 
     file = run / "data" / "packet" / "packet.json"
     packet = Packet.from_json(read_regular(file, limit_bytes=PACKET_LIMIT_BYTES), str(file))
     named = Path(packet.host.roots.analyses)
-    return named if named.is_absolute() else repository_top(Path.cwd()) / named
+    return named if named.is_absolute() else find_repository(Path.cwd()) / named

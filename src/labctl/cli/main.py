@@ -7,7 +7,7 @@ gc.set_threshold(500_000)  # most of a command's start is imports, which make no
 
 import typer  # noqa: E402 (after the line above, which is for it)
 
-from labctl.cli import prereg, show  # noqa: E402
+from labctl.cli import analyze, oracle, packet, prereg, report, review, run, runs, seal, show  # noqa: E402
 from labctl.errors import LabctlError  # noqa: E402
 
 INTERRUPTED = 130
@@ -20,6 +20,17 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(prereg.app, name="prereg")
+app.add_typer(packet.app, name="packet")
+app.add_typer(review.app, name="review")
+app.command("plan")(run.plan)
+app.command("rehearse")(run.rehearse)
+app.command("consume-and-run")(run.consume_and_run)
+app.command("status")(run.status)
+app.add_typer(analyze.app, name="analyze")
+app.add_typer(seal.app, name="seal")
+app.command("report")(report.report)
+app.add_typer(runs.app, name="runs")
+app.add_typer(oracle.app, name="oracle")
 
 
 def main() -> None:

@@ -28,6 +28,11 @@ def progress(text: str) -> None:
     error(text)
 
 
+def redraw(text: str) -> None:
+    """Write a line on a terminal's stderr over the one before."""
+    print(f"\r\x1b[K{escaped(text)}", end="", file=sys.stderr, flush=True)  # noqa: T201 (this module is where printing is)
+
+
 def json_document(value: object) -> None:
     """Print one JSON document on stdout, ASCII only."""
     text = json.dumps(value, indent=2, sort_keys=True, allow_nan=False)

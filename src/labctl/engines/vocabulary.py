@@ -1,4 +1,4 @@
-"""The shape of an engine's vocabulary; freezing resolves one for the engine's version and writes it to `engine.json`."""
+"""The shape of an engine's vocabulary; freezing resolves one for the version and writes it to `engine.json`."""
 
 from typing import Literal
 

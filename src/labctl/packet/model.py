@@ -1,4 +1,4 @@
-"""What a frozen packet is: everything that decides a run, by digest; its id is the digest of its own canonical bytes."""
+"""What a frozen packet is: everything that decides a run; its id is the digest of its own canonical bytes."""
 
 from typing import Annotated, Literal, NewType
 
@@ -38,7 +38,7 @@ class CampaignRepository(FrozenModel):
     prereg_path: RelativePath
     """The preregistration, relative to the repository's top."""
     committers: tuple[str, ...]
-    """Lower-case mail addresses of author and committer of the commit, and of every commit that touched the preregistration; none of them can review."""
+    """Lower-case mail addresses behind the commit, and behind every commit of the preregistration; none can review."""
 
 
 class FrozenGitSource(FrozenModel):

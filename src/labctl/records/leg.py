@@ -70,7 +70,7 @@ class ProcessRecord(FrozenModel):
     listeners_after: tuple[Listener, ...]
     """The same, after the last prompt."""
     roots_after: tuple[int, ...]
-    """Start ticks of the root process after the last prompt: one entry, equal to the first, where it did not restart."""
+    """Start ticks of the root process after the last prompt: one, equal to the first, where it did not restart."""
     readiness: Readiness
     """How it became ready."""
 

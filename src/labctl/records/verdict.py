@@ -29,7 +29,7 @@ class VerdictKind(StrEnum):
     PHASE1_FAILED_STOP = "phase1_failed_stop"
     NEGATIVE_OR_INCONCLUSIVE = "negative_or_inconclusive_stop"
     BELOW_PRACTICAL_FLOOR = "exact_reproducible_candidate_below_practical_floor"
-    EXPLORATORY_PASS = "exploratory_pass"
+    EXPLORATORY_PASS = "exploratory_pass"  # noqa: S105 (a verdict, no password)
     RECORD_CANDIDATE = "record_candidate"
 
 
@@ -88,7 +88,7 @@ class StartHeadline(FrozenModel):
     rows: int
     """Rows measured."""
     figures: tuple[Figure, ...]
-    """Headline (median), mean, sample SD, p10, minimum, maximum, first row, time to first token, coalesced reads, ..."""
+    """Headline (median), mean, sample SD, p10, minimum, maximum, first row, time to first token, coalesced reads."""
 
 
 class RowFigures(FrozenModel):

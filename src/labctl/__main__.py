@@ -1,0 +1,5 @@
+"""`python -m labctl`: the command line."""
+
+from labctl.cli.main import main
+
+main()

@@ -1,0 +1,216 @@
+"""What preflight looks at: each check yields what must hold, what was found, and what to do where it does not."""
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from labctl.campaign.roots import Roots
+from labctl.clock import Clock
+from labctl.codes import Code
+from labctl.errors import LabctlError
+from labctl.host.boot import boot_id, machine_id_sha256
+from labctl.host.idle import cpu_busy_percent
+from labctl.host.storage import file_system_type, free_bytes, open_trusted_folder
+from labctl.marker import require_unspent
+from labctl.packet.remote import is_on_remote
+from labctl.packet.review import ReviewedPacket
+from labctl.packet.source import export_snapshot
+from labctl.prereg.model import CampaignClass
+from labctl.servers.sockets import prove_port_free
+
+MIB = 1 << 20
+SOCKET_PATH_LIMIT_BYTES = 107
+LONGEST_SOCKET_NAME_BYTES = 48
+VOLATILE = ("overlay", "tmpfs")
+
+
+@dataclass(frozen=True, slots=True)
+class PreflightRequest:
+    """What preflight looks at."""
+
+    reviewed: ReviewedPacket
+    """The packet."""
+    roots: Roots
+    """Where labctl would write."""
+    scratch: Path
+    """This run's own scratch folder, into which the frozen commit is exported."""
+    clock: Clock
+    """For the idle window."""
+    announce: Callable[[str], None]
+    """Tells people what happens now."""
+    rehearsal_seal_sha256: str | None
+    """The seal of a rehearsal of what this packet runs, with the real service, where there is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One check."""
+
+    name: str
+    code: Code
+    expected: str
+    observed: str
+    is_met: bool
+    do: str = ""
+
+
+def every_look(request: PreflightRequest) -> Iterator[Look]:
+    """Every check, in an order in which the cheap ones come first."""
+    authorization, packet_id = request.reviewed.folder.root.parent.parent, request.reviewed.packet_id
+    yield from _attempt("unspent", "no marker and no ledger line", lambda: _unspent(request), str(authorization))
+    yield from _storage(request)
+    yield from _trust(request)
+    yield from _attempt("host", "a boot id and a machine id", lambda: (boot_id(), machine_id_sha256()), packet_id)
+    yield _socket_path(request)
+    yield from _port(request)
+    yield from _rehearsal(request)
+    yield from _snapshot(request)
+    yield from _remote(request)
+    yield _idle(request)
+
+
+def existing(folder: Path) -> Path:
+    """The folder, or the nearest parent that exists: preflight creates no root."""
+    while not folder.exists():
+        folder = folder.parent
+    return folder
+
+
+def root_folders(roots: Roots) -> tuple[tuple[str, Path], ...]:
+    """The four roots by name."""
+    return (
+        ("authorization", roots.authorization.root),
+        ("runs", roots.runs),
+        ("analyses", roots.analyses),
+        ("scratch", roots.scratch),
+    )
+
+
+def _attempt(name: str, expected: str, action: Callable[[], object], where: str) -> Iterator[Look]:
+    """A check that either goes through or raises what is wrong."""
+    try:
+        action()
+    except LabctlError as error:
+        for problem in error.problems:
+            yield Look(name, problem.code, problem.expected, problem.got, is_met=False, do=problem.do)
+    else:
+        yield Look(name, Code.PREFLIGHT, expected, f"holds for {where}", is_met=True)
+
+
+def _unspent(request: PreflightRequest) -> None:
+    require_unspent(request.roots.authorization, request.reviewed.packet_id)
+
+
+def _storage(request: PreflightRequest) -> Iterator[Look]:
+    packet = request.reviewed.packet
+    is_exploratory = packet.preregistration.campaign_class is CampaignClass.EXPLORATORY
+    allowed = [kind for kind in packet.host.storage.allowed if is_exploratory or kind not in VOLATILE]
+    for name, folder in root_folders(request.roots):
+        found = file_system_type(existing(folder))
+        do = f"put {folder} on another file system, or allow it in the host profile"
+        expected = f"one of {', '.join(allowed)}"
+        yield Look(f"file_system.{name}", Code.UNSAFE_ROOT, expected, found, is_met=found in allowed, do=do)
+    free_mib, wanted_mib = free_bytes(existing(request.roots.runs)) // MIB, packet.host.storage.min_free_mib
+    yield Look(
+        "free_space",
+        Code.DISK_FULL,
+        f"at least {wanted_mib} MiB free",
+        f"{free_mib} MiB",
+        is_met=free_mib >= wanted_mib,
+        do=f"free space on the file system of {request.roots.runs}",
+    )
+
+
+def _trust(request: PreflightRequest) -> Iterator[Look]:
+    anchor = request.roots.anchor
+    for name, folder in root_folders(request.roots):
+        there = existing(folder)
+        if not there.is_relative_to(anchor):
+            there = anchor
+        yield from _attempt(f"trusted.{name}", "folders that only we can write to", _opens(there, anchor), str(there))
+
+
+def _opens(folder: Path, anchor: Path) -> Callable[[], None]:
+    return lambda: os.close(open_trusted_folder(folder, anchor))
+
+
+def _socket_path(request: PreflightRequest) -> Look:
+    longest = len(os.fsencode(request.scratch / "A99" / "tmp")) + 1 + LONGEST_SOCKET_NAME_BYTES
+    return Look(
+        "socket_path",
+        Code.PREFLIGHT,
+        f"at most {SOCKET_PATH_LIMIT_BYTES} bytes for a socket in a start's TMPDIR",
+        f"{longest} bytes",
+        is_met=longest <= SOCKET_PATH_LIMIT_BYTES,
+        do="set a shorter roots.scratch in the host profile",
+    )
+
+
+def _port(request: PreflightRequest) -> Iterator[Look]:
+    network = request.reviewed.packet.host.network
+    if network.port == 0:
+        yield Look("port", Code.PORT_TAKEN, "a free port for each start", "picked as a leg starts", is_met=True)
+        return
+    expected = f"port {network.port} free"
+    yield from _attempt("port", expected, lambda: prove_port_free(network.address, network.port), network.address)
+
+
+def _rehearsal(request: PreflightRequest) -> Iterator[Look]:
+    packet = request.reviewed.packet
+    if packet.kind == "rehearsal" or packet.preregistration.campaign_class is not CampaignClass.RECORD:
+        return
+    waived, seal = packet.preregistration.rehearsal_waived, request.rehearsal_seal_sha256
+    yield Look(
+        "rehearsal",
+        Code.REHEARSAL_MISSING,
+        "a sealed rehearsal of what this packet runs, with the real service",
+        f"waived: {waived}" if waived else (seal or "none"),
+        is_met=waived is not None or seal is not None,
+        do="run `labctl rehearse CAMPAIGN --service real`",
+    )
+
+
+def _snapshot(request: PreflightRequest) -> Iterator[Look]:
+    """Campaign files and code come from the frozen commit's objects, never from the work tree."""
+    frozen = request.reviewed.packet.repository
+    if request.reviewed.packet.kind == "rehearsal":
+        return
+    request.announce(f"exporting commit {frozen.commit[:12]}")
+    found: list[str] = []
+
+    def export() -> None:
+        found.append(export_snapshot(request.roots.repository, frozen.commit, request.scratch / "campaign"))
+
+    yield from _attempt("snapshot", "every object of the commit", export, frozen.commit)
+    if found:
+        do = "restore the repository's objects; the packet was frozen from others"
+        is_same = found[0] == frozen.tree_dirhash
+        yield Look("snapshot.content", Code.FILE_DRIFT, frozen.tree_dirhash, found[0], is_met=is_same, do=do)
+
+
+def _remote(request: PreflightRequest) -> Iterator[Look]:
+    """Class record: reviewers must be able to see the commit, so it must be on the remote that the host names."""
+    packet = request.reviewed.packet
+    if packet.kind == "rehearsal" or packet.preregistration.campaign_class is not CampaignClass.RECORD:
+        return
+    remote = packet.host.remote or "origin"
+    is_there = is_on_remote(request.roots.repository, packet.repository.commit, remote)
+    got, do = "there" if is_there else "not there", f"run `git push {remote}`"
+    yield Look("remote", Code.PREFLIGHT, f"the commit on {remote}", got, is_met=is_there, do=do)
+
+
+def _idle(request: PreflightRequest) -> Look:
+    idle = request.reviewed.packet.host.idle
+    if idle.window_s == 0:
+        return Look("idle", Code.HOST_BUSY, "an idle host", "not measured, as registered", is_met=True)
+    request.announce(f"measuring load for {idle.window_s} s")
+    busy = cpu_busy_percent(idle.window_s, request.clock)
+    return Look(
+        "idle",
+        Code.HOST_BUSY,
+        f"at most {idle.max_cpu_percent} % of all CPUs busy",
+        f"{busy:.1f} %",
+        is_met=busy <= idle.max_cpu_percent,
+        do="end what else runs, or wait",
+    )
