@@ -46,7 +46,7 @@ def see_process(process: ProcessIdentity, allowed: Collection[str]) -> ProcessSe
     parent_pid = parent_of(process.pid)
     if parent_pid is None or identity_of(process.pid) != process:
         return None
-    pairs = [text.partition("=") for text in environment]
+    pairs = [text.partition("=") for text in environment if text]  # a process that renames itself leaves empty ones
     return ProcessSeen(
         pid=process.pid,
         parent_pid=parent_pid,

@@ -16,13 +16,15 @@ import contextlib
 import os
 import select
 import signal
+import sys
 import time
 from collections.abc import Callable
 from types import FrameType
 
 from labctl.clock import SystemClock
 from labctl.host.parentage import become_subreaper, die_with_parent
-from labctl.host.processes import kill_descendants
+from labctl.host.process_facts import shared_segments, still_there
+from labctl.host.processes import descendants, kill_descendants
 from labctl.leg.interruption import LIFELINE_SIGNAL
 
 LIFELINE = 0
@@ -45,8 +47,18 @@ def stand_guard(work: Callable[[], int], silence_s: float) -> int:
     if worker_pid == 0:
         _work(work, guard_pid)
     status = _Guard(worker_pid, silence_s).watch()
-    left = kill_descendants(KILL_WAIT_S, SystemClock())
-    return FAILED if left or status < 0 else status
+    return status if status >= 0 else _end_in_its_place()
+
+
+def _end_in_its_place() -> int:
+    """Do for a worker that was killed what it would have done; its folder stays as it left it."""
+    segments = shared_segments(descendants(os.getpid()))
+    for process in kill_descendants(KILL_WAIT_S, SystemClock()):
+        sys.stderr.write(f"process {process.pid} of a killed leg is left; end it\n")
+    for path in still_there(segments):
+        sys.stderr.write(f"shared memory {path} of a killed leg is left; remove it\n")
+    sys.stderr.flush()
+    return FAILED
 
 
 def _work(work: Callable[[], int], guard_pid: int) -> None:

@@ -16,7 +16,9 @@ from labctl.servers.log import printable
 from labctl.servers.process import ServerProcess
 from labctl.servers.sockets import listeners
 
-POLL_S = 0.05
+POLL_SHORTEST_S = 0.02
+POLL_LONGEST_S = 0.5
+POLL_SHARE = 0.02
 ATTEMPT_S = 2.0
 BODY_LIMIT_BYTES = 1 << 20
 HTTP_OK = 200
@@ -113,14 +115,19 @@ def _await_health(plan: ReadyPlan, server: ServerProcess, client: httpx.Client, 
             raise ServerNotReady(server_exited(server, status))
         attempts += 1
         left_s = (deadline_ns - clock.monotonic_ns()) / NS_PER_S
-        answer = _health(client, plan.endpoints.health, min(max(left_s, POLL_S), ATTEMPT_S))
+        answer = _health(client, plan.endpoints.health, min(max(left_s, POLL_SHORTEST_S), ATTEMPT_S))
         if answer is None:
             return attempts
         if clock.monotonic_ns() >= deadline_ns:
             if listeners(plan.port, ()):
                 require_sole_listener(plan.port, server)  # a stranger there explains the silence better
             raise ServerNotReady(_late(plan, answer))
-        clock.sleep(POLL_S)
+        clock.sleep(_pause_s(clock.monotonic_ns() - server.started_mono_ns))
+
+
+def _pause_s(waited_ns: int) -> float:
+    # Asking takes processor time from the server: the longer a start takes, the less often it is asked.
+    return min(max(POLL_SHORTEST_S, POLL_SHARE * waited_ns / NS_PER_S), POLL_LONGEST_S)
 
 
 def _health(client: httpx.Client, path: str, timeout_s: float) -> str | None:

@@ -303,15 +303,19 @@ def test_a_killed_guard_leaves_an_ordered_end(place: LegPlace) -> None:
 
 
 def test_a_killed_worker_leaves_no_server_and_no_grandchild(place: LegPlace) -> None:
-    note = place.root / "grandchild"
-    with RunningLeg.start(place, place.order("--stall", "--grandchild", str(note))) as leg:
-        leg.await_event("ready")
-        pids = place.servers()
-        assert int(note.read_text()) in pids
-        assert len(pids) == 2
-        os.kill(leg.worker_pid, signal.SIGKILL)
-        await_gone(pids, within_s=3)
-        assert leg.wait() == 4
+    note, name = place.root / "grandchild", f"labctl-test-{place.port}"
+    try:
+        with RunningLeg.start(place, place.order("--stall", "--segment", name, "--grandchild", str(note))) as leg:
+            leg.await_event("ready")
+            pids = place.servers()
+            assert int(note.read_text()) in pids
+            assert len(pids) == 2
+            os.kill(leg.worker_pid, signal.SIGKILL)
+            await_gone(pids, within_s=3)
+            assert leg.wait() == 4
+            assert leg.errors() == f"shared memory /dev/shm/{name} of a killed leg is left; remove it\n"
+    finally:
+        Path("/dev/shm", name).unlink()
     assert not place.files.exit.exists()
 
 
