@@ -25,6 +25,7 @@ _TYPE_NAMES = {
     "model_attributes_type": "a mapping",
     "none_required": "null",
 }
+_LENGTHS = {"too_short": ("at least", "min_length"), "too_long": ("at most", "max_length")}
 _KIND_ERRORS = {"source_kind", "proof_kind", "treatment_kind"}
 _PATTERN_NAMES = {
     r"^[0-9a-f]{64}$": "64 lower-case hex digits",
@@ -173,10 +174,9 @@ def _expected(fault: _Fault) -> str:
         return f"one of {context['expected_tags']}"
     if fault.type == "string_pattern_mismatch":
         return _PATTERN_NAMES.get(context["pattern"], f"text that matches {context['pattern']}")
-    if fault.type == "too_short":
-        return f"at least {context['min_length']} of them"
-    if fault.type == "too_long":
-        return f"at most {context['max_length']} of them"
+    if fault.type in _LENGTHS:
+        words, key = _LENGTHS[fault.type]
+        return f"{words} {context[key]} of them"
     return fault.issue["msg"].removeprefix("Input should be ").removeprefix("Input should ")
 
 

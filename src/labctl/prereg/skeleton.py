@@ -97,8 +97,9 @@ def write_skeleton(folder: Path) -> list[Path]:
         raise Refused(Problem(Code.EXISTS, str(campaign), "a free name", "a file", "choose another folder"))
     host, is_new_host = _first_or_new(root / "hosts", "this-machine.yaml", _HOST)
     suite, is_new_suite = _first_or_new(root / "suites", "first-prompts.yaml", _SUITE)
+    text = _campaign(folder.absolute().name, host, suite)
     make_folders(folder)
-    write_once(campaign, _campaign(folder.absolute().name, host, suite).encode())
+    write_once(campaign, text.encode())
     return [*[host] * is_new_host, *[suite] * is_new_suite, campaign]
 
 

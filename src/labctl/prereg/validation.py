@@ -30,7 +30,7 @@ def validate(
     tree, places = document.tree, document.places
     problems = list(document.problems)
     model = None
-    for _ in range(MAX_REPAIRS):
+    for _ in range(MAX_REPAIRS):  # pragma: no branch (a bound that no known file reaches)
         model, findings = _parse(tree, kind)
         problems += _reported(findings, places, document.faulty)
         if model is not None or not all(map(_is_plain, findings)):

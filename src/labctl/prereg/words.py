@@ -18,7 +18,7 @@ def shown(value: object) -> str:
         case None | True | False:
             return {None: "null", True: "true", False: "false"}[value]
         case dict():
-            return "a mapping"
+            return "a mapping" if value else "an empty mapping"
         case list() | tuple():
             return f"a list of {len(value)}" if value else "an empty list"
         case str():

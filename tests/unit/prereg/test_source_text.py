@@ -1,0 +1,43 @@
+"""From bytes to visible text."""
+
+import pytest
+
+from labctl.codes import Code
+from labctl.prereg.source_text import MAX_COMPLAINTS, MAX_FILE_BYTES, hidden_character, read_text
+
+
+def test_plain_text_is_given_as_it_is() -> None:
+    assert read_text("a: ü 漢\n".encode(), "f") == ("a: ü 漢\n", [])
+
+
+def test_a_bad_byte_is_named_with_its_place() -> None:
+    text, (problem,) = read_text(b"ab\ncd\xfe\n", "f")
+    assert text is None
+    assert (problem.code, problem.where, problem.got) == (Code.NOT_TEXT, "f:2:3", "the byte 0xfe")
+
+
+def test_a_file_over_the_limit_is_not_read() -> None:
+    text, (problem,) = read_text(b" " * (MAX_FILE_BYTES + 1), "f")
+    assert text is None
+    assert problem.code is Code.TOO_LARGE
+
+
+def test_each_bad_line_is_named_once_and_only_the_first_twenty() -> None:
+    _, problems = read_text(b"a\r\rb\r\n" * 30, "f")
+    assert len(problems) == MAX_COMPLAINTS
+    assert [problem.where for problem in problems[:2]] == ["f:1:2", "f:2:2"]
+
+
+def test_blanks_stand_in_for_what_was_refused_so_that_reading_goes_on() -> None:
+    assert read_text(b"\xef\xbb\xbfa:\t1\r\n", "f")[0] == "a: 1 \n"
+
+
+@pytest.mark.parametrize(
+    "character", ["\x00", "\x1b", "\x7f", "\x9b", "\u200f", "\u2067", "\u2028", "\ufeff", "\ud800"]
+)
+def test_hidden_characters_are_found_in_values(character: str) -> None:
+    assert hidden_character(f"a{character}b") == f"U+{ord(character):04X}"
+
+
+def test_line_feeds_and_tabs_may_stand_in_values() -> None:
+    assert hidden_character("a\n\tb") is None

@@ -1,0 +1,86 @@
+"""Every fault at once: what is plain is repaired in a copy, so that the faults behind it are seen."""
+
+from pathlib import Path
+
+import pytest
+
+from labctl.codes import Code
+from labctl.errors import InvalidPreregistration
+from labctl.prereg.load import load_preregistration, try_preregistration
+
+RECORD = (Path(__file__).parents[2] / "fixtures" / "prereg" / "good" / "record.yaml").read_text()
+
+
+def write(folder: Path, *changes: tuple[str, str]) -> Path:
+    text = RECORD
+    for old, new in changes:
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    path = folder / "campaign.yaml"
+    path.write_text(text)
+    return path
+
+
+def codes_and_lines(path: Path) -> list[tuple[Code, int]]:
+    problems = try_preregistration(path).problems
+    return [(problem.code, int(problem.where.rsplit(":", 2)[1])) for problem in problems]
+
+
+def test_five_faults_of_five_kinds_are_five_complaints_in_the_order_of_the_file(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        ("title: Prompt-lookup speculation", "titel: Prompt-lookup speculation"),
+        ("question: Does it pay?", "question: 1e3"),
+        ("class: record", "class: recrod"),
+        ("labctl-{nonce}", "labctl-{nonse}"),
+        ("[A1, B1, B2, A2]", "[A1, B1, B1, A2]"),
+    )
+    assert codes_and_lines(path) == [
+        (Code.UNKNOWN_KEY, 4),
+        (Code.AMBIGUOUS_SCALAR, 6),
+        (Code.WRONG_VALUE, 8),
+        (Code.UNKNOWN_PLACEHOLDER, 19),
+        (Code.RULE, 28),
+    ]
+    with pytest.raises(InvalidPreregistration) as caught:
+        load_preregistration(path)
+    assert len(caught.value.problems) == 5
+
+
+def test_what_stands_below_a_misspelt_key_is_checked_too_at_its_place(tmp_path: Path) -> None:
+    path = write(tmp_path, ("decision:\n", "desicion:\n"), ("headline: decode", "headlin: decode"), ("order:", "ordr:"))
+    assert codes_and_lines(path) == [(Code.UNKNOWN_KEY, 28), (Code.UNKNOWN_KEY, 41), (Code.UNKNOWN_KEY, 42)]
+
+
+def test_a_stray_key_does_not_hide_a_rule(tmp_path: Path) -> None:
+    path = write(tmp_path, ("  ready:", "  zzz: 1\n  ready:"), ("required: 2", "required: 1"))
+    assert codes_and_lines(path) == [(Code.UNKNOWN_KEY, 21), (Code.RULE, 48)]
+
+
+def test_a_fault_of_form_that_cannot_be_guessed_ends_the_search(tmp_path: Path) -> None:
+    path = write(tmp_path, ("seed: 1,", "seed: one,"), ("required: 2", "required: 1"))
+    assert codes_and_lines(path) == [(Code.WRONG_TYPE, 27)]
+
+
+def test_faults_of_form_are_reported_together(tmp_path: Path) -> None:
+    path = write(tmp_path, ("seed: 1,", "seed: one,"), ("temperature: 0", "temperature: 2"), ("count: 1", "count: 0"))
+    assert codes_and_lines(path) == [(Code.WRONG_VALUE, 27), (Code.WRONG_TYPE, 27), (Code.WRONG_VALUE, 37)]
+
+
+def test_a_value_that_is_only_a_guess_draws_no_second_complaint(tmp_path: Path) -> None:
+    path = write(tmp_path, ("seed: 1,", "seed: 0x1,"))
+    assert codes_and_lines(path) == [(Code.AMBIGUOUS_SCALAR, 27)]
+
+
+def test_a_repaired_file_is_still_refused(tmp_path: Path) -> None:
+    attempt = try_preregistration(write(tmp_path, ("title:", "titel:")))
+    assert attempt.loaded is not None
+    with pytest.raises(InvalidPreregistration):
+        attempt.required()
+
+
+@pytest.mark.parametrize("text", ["5\n", "[a]\n", "text\n", "null\n"])
+def test_a_document_that_is_no_mapping_is_one_complaint(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "campaign.yaml"
+    path.write_text(text)
+    assert codes_and_lines(path) == [(Code.WRONG_TYPE, 1)]
