@@ -125,11 +125,14 @@ def _product(rows: Array, matrix: Array) -> Array:
         return rows @ matrix
     lanes = rows[::2].copy()
     lanes[: count // 2] += rows[1::2] * _LANE
-    sums = np.stack([lane @ matrix for lane in lanes])
-    upper = np.rint(sums / _LANE)
+    sums = np.empty((len(lanes), matrix.shape[1]))
+    for lane, total in zip(lanes, sums, strict=True):
+        np.dot(lane, matrix, out=total)
+    upper = np.rint(sums * (1.0 / _LANE))
     results = np.empty((count, matrix.shape[1]))
-    results[::2] = sums - upper * _LANE
     results[1::2] = upper[: count // 2]
+    upper *= _LANE
+    np.subtract(sums, upper, out=results[::2])
     return results
 
 

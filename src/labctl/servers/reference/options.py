@@ -1,4 +1,7 @@
-"""The command line of the server: the few options of vLLM's that it honours, and a complaint about any other."""
+"""The command line: the few options of vLLM's that the server honours, and a complaint about any other.
+
+Two defaults are not vLLM's: prefix caching is off, and usage tells how many prompt tokens came from a cache.
+"""
 
 import argparse
 import json
@@ -37,9 +40,8 @@ def read_options(arguments: Sequence[str]) -> Options:
     parser.add_argument("--served-model-name", default="reference")
     parser.add_argument("--max-model-len", type=_number(2, LARGEST_MODEL_LEN), default=LARGEST_MODEL_LEN)
     parser.add_argument("--speculative-config", type=read_speculation, default=None)
-    # On unless it is turned off, as in vLLM: a campaign that forgets it must notice here already.
-    parser.add_argument("--enable-prefix-caching", action=argparse.BooleanOptionalAction, default=True)
-    parser.add_argument("--enable-prompt-tokens-details", action="store_true")
+    parser.add_argument("--enable-prefix-caching", action=argparse.BooleanOptionalAction, default=False)
+    parser.add_argument("--enable-prompt-tokens-details", action=argparse.BooleanOptionalAction, default=True)
     parsed = parser.parse_args(arguments)
     return Options(
         host=parsed.host,

@@ -25,17 +25,18 @@ AMPLITUDE: Final = 16
 UNIT: Final = 32
 """The weight that leaves a channel as it is: `decoder` divides every product by it."""
 
-_SEED: Final = 26
+_SEED: Final = 204
 _RARE: Final = -(1 << 30)
 _BYTE_BIAS: Final = -9000
 _END_BIAS: Final = -4000
 _TOKEN_HIDDEN: Final = HIDDEN // 2
 """So many hidden channels see the current token alone, which gives every token its usual followers."""
-# These three strengths and the seed were tried out together: with them a text neither dies in a short cycle nor leaves
+# These four strengths and the seed were tried out together: with them a text neither dies in a short cycle nor leaves
 # prompt lookup without work. They are choices for a rehearsal, not findings.
 _FOLLOWER_STRENGTH: Final = 6
 _SURPRISE_STRENGTH: Final = 9
-_COPY_STRENGTH: Final = 27
+_COPY_STRENGTH: Final = 29
+_TOPIC_STRENGTH: Final = 3
 
 
 class Part:
@@ -130,9 +131,12 @@ def _layer(source: _Bytes, index: int) -> Layer:
     down[1::2] = -down[::2]
     down[:_TOKEN_HIDDEN, Part.NEXT] *= _FOLLOWER_STRENGTH
     down[_TOKEN_HIDDEN:, Part.NEXT] *= _SURPRISE_STRENGTH
+    query_key_value = source.integers((WIDTH, 3 * WIDTH), 2)
+    output = source.integers((WIDTH, WIDTH), 1)
+    output[:, Part.NEXT] *= _TOPIC_STRENGTH
     layer = Layer(
-        query_key_value=source.integers((WIDTH, 3 * WIDTH), 2),
-        output=source.integers((WIDTH, WIDTH), 1),
+        query_key_value=query_key_value,
+        output=output,
         up=up,
         down=down,
         sharpness=np.full((HEADS, 1, 1), 4096.0),
