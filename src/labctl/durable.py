@@ -161,11 +161,12 @@ def read_regular(path: Path, *, limit_bytes: int) -> bytes:
         raise BrokenEvidence(
             Problem(Code.FORBIDDEN_FILE, str(path), "a regular file", got, "restore it from a copy")
         ) from error
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise BrokenEvidence(
+            Problem(Code.FORBIDDEN_FILE, str(path), "a regular file", "another kind", "restore it from a copy")
+        )
     with os.fdopen(descriptor, "rb") as stream:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise BrokenEvidence(
-                Problem(Code.FORBIDDEN_FILE, str(path), "a regular file", "another kind", "restore it from a copy")
-            )
         data = stream.read(limit_bytes + 1)
     if len(data) > limit_bytes:
         raise BrokenEvidence(

@@ -4,7 +4,7 @@ import contextlib
 import fcntl
 import os
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from labctl.clock import Clock
@@ -128,8 +128,7 @@ def open_consumed_packet(authorization: AuthorizationPaths, packet_id: str) -> C
         raise BrokenEvidence(_conflict(where, "the marker of a consumed packet", repr(state)))
     line = find_consumed(authorization.ledger, packet_id)
     if line is None or line.digest != sha256_hex(state.data):
-        got = "no such line" if line is None else f"marker {line.digest}"
-        raise BrokenEvidence(_conflict(where, "a marker that the ledger knows", got))
+        raise BrokenEvidence(_conflict(where, "a marker that the ledger knows", repr(line)))
     return _consumed(open_packet(authorization.packet(packet_id)), state.data, authorization)
 
 
@@ -251,13 +250,14 @@ def _publish(folder: int, marker: Marker, campaign: str, request: ConsumeRequest
     """The only legal order: create, mode, write, fsync, read back, fsync the folder, ledger line."""
     path = request.authorization.marker(marker.packet_sha256)
     data = marker.canonical()
+    event = LedgerEvent("consumed", marker.packet_sha256, campaign, marker.run_dir, sha256_hex(data), marker.wall_ns)
     descriptor = _create(folder, path, request.authorization, marker.packet_sha256)
     try:
         _fill(descriptor, data)
         _read_back(folder, path, data)
         os.fsync(folder)
         _require_in_place(folder, path.parent)
-        append_ledger(request.authorization.ledger, _ledger_event(marker, data, campaign))
+        append_ledger(request.authorization.ledger, event)
     except (OSError, LabctlError) as error:
         raise PacketBurnt(_burnt(path, "a marker on disk and in the ledger", str(error))) from error
 
@@ -273,7 +273,7 @@ def _create(folder: int, path: Path, authorization: AuthorizationPaths, packet_i
         if os.path.lexists(path):
             raise PacketBurnt(_burnt(path, "a new marker", problem.got)) from error
         do = "look at the disk; the packet is not spent"
-        raise Refused(Problem(Code.MARKER_WRITE, str(path), "a new marker", problem.got, do)) from error
+        raise Refused(replace(problem, code=Code.MARKER_WRITE, expected="a new marker", do=do)) from error
 
 
 def _fill(descriptor: int, data: bytes) -> None:
@@ -298,7 +298,3 @@ def _require_in_place(folder: int, path: Path) -> None:
     if (held.st_dev, held.st_ino) != (named.st_dev, named.st_ino):
         do = "find out who moved it"
         raise BrokenEvidence(Problem(Code.UNSAFE_ROOT, str(path), "the folder that was checked", "another", do))
-
-
-def _ledger_event(marker: Marker, data: bytes, campaign: str) -> LedgerEvent:
-    return LedgerEvent("consumed", marker.packet_sha256, campaign, marker.run_dir, sha256_hex(data), marker.wall_ns)
