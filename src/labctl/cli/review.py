@@ -1,5 +1,6 @@
 """`labctl review`: ask for approvals of a packet, give one, and list what counts."""
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,14 @@ Authorization = Annotated[
     Path | None, typer.Option(help="Where packets lie; by default the campaign's own authorization root.")
 ]
 Named = Annotated[str, typer.Argument(help="A campaign file, a packet's folder, or its id.")]
+
+
+def _person(text: str) -> str:
+    """The text, where it names a person and a mail address."""
+    if re.fullmatch(r"[^<>\r\n]+ <[^<>@\s]+@[^<>@\s]+>", text) is None:
+        message = "expected `Name <mail@host>`"
+        raise typer.BadParameter(message)
+    return text
 
 
 @app.command()
@@ -33,7 +42,7 @@ def request(named: Named, authorization: Authorization = None) -> None:
 @app.command()
 def approve(  # noqa: PLR0917 (every parameter but the first is an option)
     named: Named,
-    reviewer: Annotated[str, typer.Option(help="Who approves: `Name <mail@host>`.")],
+    reviewer: Annotated[str, typer.Option(help="Who approves: `Name <mail@host>`.", callback=_person)],
     key: Annotated[Path | None, typer.Option(help="The OpenSSH private key that signs the approval.")] = None,
     expires: Annotated[int | None, typer.Option(min=1, help="Days until the approval counts no longer.")] = None,
     check: Annotated[list[str] | None, typer.Option(help="What the reviewer did; may be given several times.")] = None,

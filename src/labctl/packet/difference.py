@@ -40,10 +40,10 @@ def _line(field: str, before: dict[str, Any], after: dict[str, Any]) -> str:
 
 
 def _flat(prefix: str, value: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401 (JSON)
-    if isinstance(value, dict) and value:
+    if isinstance(value, dict):
         for key, child in value.items():
             yield from _flat(f"{prefix}.{key}" if prefix else key, child)
-    elif isinstance(value, list) and value and all(isinstance(child, dict) for child in value):
+    elif isinstance(value, list) and all(isinstance(child, dict) for child in value):
         for place, child in enumerate(value, 1):
             yield from _flat(f"{prefix}[{_name(child, place)}]", child)
     else:
