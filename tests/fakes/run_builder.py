@@ -8,8 +8,8 @@ run = builder.seal(tmp_path)                 # a SealedRun; builder.root is its 
 
 What can be spoiled:
 
-- `RunBuilder(...)`: `order`, `prompts`, `tokens`, `packet` (changes to the packet's document, merged key by key),
-  `stops` (whether a phase stop is registered).
+- `RunBuilder(...)`: `order`, `prompts`, `tokens`, `packet` (changes to the packet's document, merged key by key, a
+  treatment replaced whole), `stops` (whether a phase stop is registered).
 - a leg: `before`, `after` (counter values by vocabulary field; None: absent; `accepted_per_position` is a list),
   `log`, `maps`, `observed_argv`, `observed_environment`, `exit_cause`.
 - a row: `ids`, `gap_ns`, `cached_tokens`, `finish`, `model`, `has_kernel_stamps`, `clock_step_ns`, `suspended_ns`,
@@ -444,7 +444,10 @@ def _merge(document: dict[str, object], changes: dict[str, object]) -> dict[str,
     result = dict(document)
     for key, value in changes.items():
         before = result.get(key)
-        result[key] = _merge(before, value) if isinstance(before, dict) and isinstance(value, dict) else value
+        if isinstance(before, dict) and isinstance(value, dict) and key != "treatment":
+            result[key] = _merge(before, value)
+        else:
+            result[key] = value
     return result
 
 

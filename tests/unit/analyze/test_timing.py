@@ -1,0 +1,106 @@
+from fractions import Fraction
+
+import pytest
+
+from labctl.analyze.payload import RowFault, Usage
+from labctl.analyze.stream import RowClock, StreamRow, TokenEvent
+from labctl.analyze.timing import coalesced_tokens, first_token_ns, headline, rate_of_row, row_figures, start_headline
+from labctl.prereg.model import MetricId
+
+CONVENTIONAL = MetricId.DECODE_RATE_CONVENTIONAL_1_100
+GAP_NS = 10_000_001
+
+
+def row_of(
+    events: list[tuple[int, int]], fault: RowFault | None = None, coalesced: frozenset[int] = frozenset()
+) -> StreamRow:
+    """A row from (arrival, tokens) of each event."""
+    tokens = sum(count for _, count in events)
+    return StreamRow(
+        row=1,
+        prompt_id="p",
+        token_ids=tuple(range(tokens)),
+        events=tuple(TokenEvent(at, count, place in coalesced) for place, (at, count) in enumerate(events)),
+        text="",
+        finish_reason="length",
+        usage=Usage(1, tokens, 0),
+        prompt_token_ids=(1,),
+        models=("m",),
+        clock=RowClock("kernel", 100, 200, 300, 400),
+        faults=() if fault is None else ((fault, ""),),
+    )
+
+
+def evenly(tokens: int, gap_ns: int = GAP_NS, size: int = 1) -> list[tuple[int, int]]:
+    return [(1000 + gap_ns * place, size) for place in range(tokens // size)]
+
+
+def test_the_conventional_rate_counts_ninety_nine_intervals() -> None:
+    row = row_of(evenly(128))
+    assert rate_of_row(row, CONVENTIONAL) == Fraction(99 * 10**9, 99 * GAP_NS)
+
+
+def test_the_legacy_rate_counts_one_hundred_over_the_same_time() -> None:
+    row = row_of(evenly(128))
+    legacy, conventional = rate_of_row(row, MetricId.DECODE_RATE_LEGACY_100_1_100), rate_of_row(row, CONVENTIONAL)
+    assert legacy is not None
+    assert conventional is not None
+    assert legacy / conventional == Fraction(100, 99)
+
+
+def test_the_chunked_rate_leaves_out_the_first_event_and_ends_at_the_event_of_token_one_hundred() -> None:
+    row = row_of(evenly(128, size=8))
+    assert rate_of_row(row, MetricId.DECODE_RATE_CHUNKED_1_100) == Fraction((104 - 8) * 10**9, 12 * GAP_NS)
+
+
+def test_the_full_and_the_wall_rate_go_to_the_last_token() -> None:
+    row = row_of(evenly(10))
+    assert rate_of_row(row, MetricId.DECODE_RATE_FULL) == Fraction(9 * 10**9, 9 * GAP_NS)
+    assert rate_of_row(row, MetricId.WALL_RATE) == Fraction(10 * 10**9, 1000 + 9 * GAP_NS - 200)
+
+
+@pytest.mark.parametrize("metric", [CONVENTIONAL, MetricId.DECODE_RATE_CHUNKED_1_100])
+def test_a_row_of_ninety_nine_tokens_has_no_rate_over_one_hundred(metric: MetricId) -> None:
+    assert rate_of_row(row_of(evenly(99)), metric) is None
+    assert rate_of_row(row_of(evenly(100)), metric) is not None
+
+
+@pytest.mark.parametrize("metric", list(MetricId))
+def test_a_row_with_a_fault_or_without_time_has_no_rate(metric: MetricId) -> None:
+    assert rate_of_row(row_of(evenly(128), RowFault.CLOCK_STEP), metric) is None
+    assert rate_of_row(row_of([]), metric) is None
+    if metric is not MetricId.WALL_RATE:
+        assert rate_of_row(row_of(evenly(128, gap_ns=0)), metric) is None
+
+
+def test_a_headline_is_the_median_and_needs_every_row() -> None:
+    rows = [row_of(evenly(128, gap)) for gap in (10, 30, 20)]
+    assert headline(rows, CONVENTIONAL) == Fraction(10**9, 20)
+    assert headline([*rows, row_of(evenly(128), RowFault.CLOCK_STEP)], CONVENTIONAL) is None
+    assert headline([], CONVENTIONAL) is None
+
+
+def test_the_first_token_is_counted_from_the_request_sent() -> None:
+    assert first_token_ns(row_of(evenly(3))) == 800
+    assert first_token_ns(row_of(evenly(3), RowFault.NO_DONE)) is None
+
+
+def test_gaps_next_to_a_coalesced_event_are_no_measurement() -> None:
+    events = [(0, 1), (10, 1), (30, 1), (30, 1), (70, 1), (120, 1)]
+    row = row_of(events, coalesced=frozenset({2, 3}))
+    figures = {one.name: one.value for one in row_figures("A1", row).figures}
+    assert coalesced_tokens(row) == 2
+    assert (figures["inter_event_latency_p50"], figures["inter_event_latency_max"]) == ("30", "50")
+
+
+def test_the_figures_of_a_start_leave_out_invalid_rows_and_count_them() -> None:
+    rows = (row_of(evenly(128, 10)), row_of(evenly(128, 20)), row_of(evenly(128), RowFault.SUSPENDED))
+    figures = {one.name: one.value for one in start_headline("A1", rows, CONVENTIONAL).figures}
+    assert (figures[CONVENTIONAL], figures["first_row"], figures["invalid_rows"]) == ("75000000", "100000000", "1")
+    assert (figures["minimum"], figures["maximum"], figures["p10"]) == ("50000000", "100000000", "55000000")
+    assert figures["sample_sd"].startswith("35355339.0593273")
+
+
+def test_a_start_without_a_valid_row_still_has_its_counts() -> None:
+    figures = {one.name: one.value for one in start_headline("A1", (), CONVENTIONAL).figures}
+    assert figures == {"tokens": "0", "coalesced_tokens": "0", "invalid_rows": "0"}
