@@ -12,14 +12,14 @@ from labctl.packet.machine import rehearsal_authorization_root
 from labctl.packet.model import Packet
 
 
-class RehearsalService(StrEnum):
+class RehearsalTarget(StrEnum):
     """What a rehearsal runs."""
 
     EMBEDDED = "embedded"
     REGISTERED = "registered"
 
 
-def freeze_rehearsal(request: FreezeRequest, service: RehearsalService) -> Packet:
+def freeze_rehearsal(request: FreezeRequest, service: RehearsalTarget) -> Packet:
     """Freeze a campaign for a rehearsal; what it follows is the last rehearsal, without being named.
 
     Raises:
@@ -30,7 +30,7 @@ def freeze_rehearsal(request: FreezeRequest, service: RehearsalService) -> Packe
     attempt = next_attempt(authorization, campaign.preregistration.model.id)
     with copied(repository, campaign, request.progress) as ground:
         subject = registered_subject("rehearsal", campaign_in(ground), ground.snapshot)
-        if service is RehearsalService.EMBEDDED:
+        if service is RehearsalTarget.EMBEDDED:
             subject = embedded_subject(subject)
         return freeze_subject(subject, ground, (authorization, attempt), request.progress)
 

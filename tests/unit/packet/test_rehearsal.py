@@ -10,13 +10,13 @@ from labctl.packet.freeze import FreezeRequest, freeze_packet
 from labctl.packet.machine import packet_folder, rehearsal_authorization_root
 from labctl.packet.model import Packet
 from labctl.packet.opening import open_packet
-from labctl.packet.rehearsal import RehearsalService, freeze_rehearsal
+from labctl.packet.rehearsal import RehearsalTarget, freeze_rehearsal
 from labctl.prereg.host_profile import HostProfile
 from labctl.prereg.model import ArgumentTreatment, Preregistration
 from tests.fakes.lab_repository import LabRepository
 from tests.fakes.packets import host_document, merged, preregistration_document
 
-EMBEDDED, REGISTERED = RehearsalService.EMBEDDED, RehearsalService.REGISTERED
+EMBEDDED, REGISTERED = RehearsalTarget.EMBEDDED, RehearsalTarget.REGISTERED
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def lab(tmp_path: Path) -> LabRepository:
     return LabRepository.create(tmp_path / "lab")
 
 
-def rehearse(lab: LabRepository, service: RehearsalService = EMBEDDED) -> Packet:
+def rehearse(lab: LabRepository, service: RehearsalTarget = EMBEDDED) -> Packet:
     return freeze_rehearsal(FreezeRequest(lab.campaign), service)
 
 

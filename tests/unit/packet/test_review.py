@@ -16,7 +16,7 @@ from labctl.packet.approve import file_approval
 from labctl.packet.freeze import FreezeRequest, freeze_packet
 from labctl.packet.machine import packet_folder
 from labctl.packet.model import Packet
-from labctl.packet.rehearsal import RehearsalService, freeze_rehearsal
+from labctl.packet.rehearsal import RehearsalTarget, freeze_rehearsal
 from labctl.packet.review import filed_approvals, require_reviews
 from labctl.packet.review_count import FiledApproval, Policy, count_approvals
 from labctl.packet.summary import summarize_for_review
@@ -278,7 +278,7 @@ def test_a_key_that_does_not_sign_files_nothing(signed: Lab, tmp_path: Path) -> 
 
 
 def test_a_rehearsal_needs_no_reviews(unsigned: Lab) -> None:
-    packet = freeze_rehearsal(FreezeRequest(unsigned.repository.campaign), RehearsalService.EMBEDDED)
+    packet = freeze_rehearsal(FreezeRequest(unsigned.repository.campaign), RehearsalTarget.EMBEDDED)
     reviewed = require_reviews(packet_folder(packet, unsigned.repository.top), unsigned.clock)
     assert (reviewed.packet.kind, reviewed.approvals) == ("rehearsal", ())
 
