@@ -64,9 +64,9 @@ def rehearse(
     from labctl.packet.freeze import FreezeRequest
     from labctl.packet.git_command import find_repository
     from labctl.packet.machine import packet_folder
-    from labctl.packet.rehearsal import RehearsalService, freeze_rehearsal
+    from labctl.packet.rehearsal import RehearsalTarget, freeze_rehearsal
 
-    kind = RehearsalService.EMBEDDED if service is RehearsedService.EMBEDDED else RehearsalService.REGISTERED
+    kind = RehearsalTarget.EMBEDDED if service is RehearsedService.EMBEDDED else RehearsalTarget.REGISTERED
     packet = freeze_rehearsal(FreezeRequest(campaign, progress=show.progress), kind)
     _run(packet_folder(packet, find_repository(campaign)), as_json)
 
