@@ -11,7 +11,7 @@ SIGTERM ends it with status 0. Misbehaviours, all optional and freely combined:
 --never-ready          health answers 503 for ever
 --redirect-health      health answers 302 to a place that would answer 200
 --exit-at-start N      one log line, then exit status N
---second-listener      a child listens on the same port too (SO_REUSEPORT)
+--second-listener      a child answers on the same port too (SO_REUSEPORT)
 --share-port           listens with SO_REUSEPORT, so that a stranger can join
 --grandchild FILE      an orphan in a session of its own that ignores SIGTERM writes its pid to FILE and stays
 --log-bytes N          prints N bytes of log when the first request comes
@@ -164,14 +164,10 @@ def leave_segment(name: str) -> mmap.mmap:
     return segment
 
 
-def listen_twice(port: int) -> None:
-    """Fork a child that listens on the same port and stays until it is told to end."""
+def listen_twice(options: argparse.Namespace) -> None:
+    """Fork a child that answers on the same port too, until it is told to end."""
     if os.fork() == 0:
-        with socket.socket() as listener:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-            listener.bind(("127.0.0.1", port))
-            listener.listen()
-            time.sleep(3600)
+        Server(options).serve_forever()
 
 
 def read_options() -> argparse.Namespace:
@@ -202,7 +198,7 @@ def main() -> None:
     if options.grandchild:
         leave_grandchild(options.grandchild)
     if options.second_listener:
-        listen_twice(options.port)
+        listen_twice(options)
     server = Server(options)
     ending = threading.Event()
     if options.ignore_sigterm:

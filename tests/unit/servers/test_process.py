@@ -99,10 +99,17 @@ def test_no_descriptor_of_ours_is_left_in_the_server(tmp_path: Path) -> None:
     os.set_inheritable(descriptor, True)
     try:
         with started(tmp_path, "/bin/sleep", "60") as server:
-            place = Path(f"/proc/{server.root.pid}/fd")
-            assert sorted(int(entry.name) for entry in place.iterdir()) == [0, 1, 2]
+            # While a program is being loaded it opens its libraries; those go, an inherited one would stay.
+            deadline_s = time.monotonic() + 5
+            while descriptors_of(server.root.pid) != [0, 1, 2]:
+                assert time.monotonic() < deadline_s, descriptors_of(server.root.pid)
+                time.sleep(0.01)
     finally:
         os.close(descriptor)
+
+
+def descriptors_of(pid: int) -> list[int]:
+    return sorted(int(entry.name) for entry in Path(f"/proc/{pid}/fd").iterdir())
 
 
 def test_no_signal_is_ignored_from_the_start(tmp_path: Path) -> None:
