@@ -73,8 +73,8 @@ def test_a_torn_signature_is_none(keys: dict[str, Path], cut: int) -> None:
         signing_key(signature[:cut], "a.json.sig")
 
 
-def test_an_armored_text_of_another_kind_is_no_signature() -> None:
-    body = base64.b64encode(b"NOTSIG" + bytes(40))
+@pytest.mark.parametrize("body", [base64.b64encode(b"NOTSIG" + bytes(40)), b"A=A"])
+def test_an_armored_text_of_another_kind_is_no_signature(body: bytes) -> None:
     armored = b"-----BEGIN SSH SIGNATURE-----\n" + body + b"\n-----END SSH SIGNATURE-----\n"
     with pytest.raises(Refused, match="an OpenSSH signature"):
         signing_key(armored, "a.json.sig")
