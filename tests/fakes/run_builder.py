@@ -35,7 +35,7 @@ from labctl.packet.environment import base_environment
 from labctl.packet.model import Packet
 from labctl.packet.tool import analyzer_identity
 from labctl.prereg.arms import StartValues, arm_argv, arm_environment, fill, fill_environment
-from labctl.prereg.model import Api, Arm
+from labctl.prereg.model import Api, Arm, Preregistration
 from labctl.prereg.suite import Suite
 from labctl.protocol import Event
 from labctl.records.leg import LegExit, Listener, Postflight, ProcessRecord, ProcessSeen, Readiness, StopCause
@@ -348,22 +348,14 @@ class RunBuilder:
         self._put(f"{at}/leg-manifest-sha256.txt", manifest_lines(digests))
 
     def _work_order(self, leg: LegScript, packet: Packet, marker: Marker) -> WorkOrder:
-        scratch = f"/scratch/{RUN_NAME}/{leg.name}"
-        paths = StartPaths(
-            leg=f"/runs/{RUN_NAME}/data/legs/{leg.folder}",
-            scratch=scratch,
-            cache=f"{scratch}/cache",
-            temporary=f"{scratch}/tmp",
-            home=f"{scratch}/home",
-            working=f"{scratch}/cwd",
-        )
+        paths = _start_paths(leg)
         nonce = sha256_hex(f"{marker.nonce}:{leg.name}".encode())[:32]
         values = StartValues(
-            python="/opt/python", host="127.0.0.1", port=18000 + leg.index, nonce=nonce, leg_dir=scratch,
+            python="/opt/python", host="127.0.0.1", port=18000 + leg.index, nonce=nonce, leg_dir=paths.scratch,
             cache_dir=paths.cache, models={},
         )  # fmt: skip
         arm, registered = Arm.of_leg(leg.name), packet.preregistration
-        workload, service = registered.workload, registered.service
+        workload = registered.workload
         return WorkOrder(
             kind="endpoint",
             packet_kind=packet.kind,
@@ -381,14 +373,7 @@ class RunBuilder:
             environment=base_environment(home=paths.home, temporary=paths.temporary)
             | fill_environment(arm_environment(registered, arm), values),
             paths=paths,
-            limits=Limits(
-                ready_timeout_s=service.ready.timeout_s,
-                stop_timeout_s=service.stop.timeout_s,
-                request_timeout_s=workload.request_timeout_s,
-                log_limit_bytes=service.log_limit_mib << 20,
-                response_limit_bytes=1 << 28,
-                silence_s=10,
-            ),
+            limits=_limits(registered),
             requests=Requests(
                 api=Api.COMPLETIONS,
                 prompts=self.suite.prompts,
@@ -438,6 +423,30 @@ def json_edit(change: Callable[[dict[str, object]], None]) -> Edit:
         return canonical_json(value)
 
     return edit
+
+
+def _start_paths(leg: LegScript) -> StartPaths:
+    scratch = f"/scratch/{RUN_NAME}/{leg.name}"
+    return StartPaths(
+        leg=f"/runs/{RUN_NAME}/data/legs/{leg.folder}",
+        scratch=scratch,
+        cache=f"{scratch}/cache",
+        temporary=f"{scratch}/tmp",
+        home=f"{scratch}/home",
+        working=f"{scratch}/cwd",
+    )
+
+
+def _limits(registered: Preregistration) -> Limits:
+    service = registered.service
+    return Limits(
+        ready_timeout_s=service.ready.timeout_s,
+        stop_timeout_s=service.stop.timeout_s,
+        request_timeout_s=registered.workload.request_timeout_s,
+        log_limit_bytes=service.log_limit_mib << 20,
+        response_limit_bytes=1 << 28,
+        silence_s=10,
+    )
 
 
 def _merge(document: dict[str, object], changes: dict[str, object]) -> dict[str, object]:
