@@ -243,6 +243,17 @@ class RunningLeg:
             self._is_cut.wait(1.0)
 
 
+def run(place: LegPlace, *misbehaviour: str, **changes: object) -> tuple[int, str]:
+    """Run a leg to its end: its exit status, and what it wrote to standard error."""
+    with RunningLeg.start(place, place.order(*misbehaviour, **changes)) as leg:
+        return leg.wait(), leg.errors()
+
+
+def codes_of(problems: tuple[str, ...]) -> list[str]:
+    """The codes at the ends of recorded problem lines."""
+    return [line[line.rindex("[") + 1 : -1] for line in problems]
+
+
 def stream_of(stream: IO[bytes] | None) -> IO[bytes]:
     """A pipe that is there."""
     assert stream is not None

@@ -1,27 +1,15 @@
 import json
 import os
-import random
 import signal
 import socket
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from labctl.records.leg import StopCause
 from labctl.records.wire import read_wire_row
-from tests.fakes.leg import ENVIRONMENT, LegPlace, RunningLeg, await_gone
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> LegPlace:
-    return LegPlace.new(tmp_path)
-
-
-def run(place: LegPlace, *misbehaviour: str, **changes: object) -> tuple[int, str]:
-    with RunningLeg.start(place, place.order(*misbehaviour, **changes)) as leg:
-        return leg.wait(), leg.errors()
+from tests.fakes.leg import ENVIRONMENT, LegPlace, RunningLeg, codes_of, run
 
 
 def test_a_completed_leg_leaves_every_record_and_nothing_else(place: LegPlace) -> None:
@@ -72,56 +60,6 @@ def test_nothing_ambient_reaches_the_server(place: LegPlace) -> None:
     assert place.process().root.environment_other == ()
 
 
-def test_a_second_start_of_the_same_leg_is_refused_and_changes_nothing(place: LegPlace) -> None:
-    run(place)
-    before = place.files.manifest.read_bytes()
-    status, errors = run(place)
-    assert status == 3
-    assert "[ALREADY_STARTED]" in errors
-    assert place.files.manifest.read_bytes() == before
-    place.assert_closed()
-
-
-@pytest.mark.parametrize("field", ["machine_id_sha256", "boot_id"])
-def test_another_machine_or_boot_is_refused_before_anything_starts(place: LegPlace, field: str) -> None:
-    status, _ = run(place, **{field: "f" * 64})
-    assert status == 3
-    assert_refused(place, "WRONG_MACHINE")
-
-
-def test_a_used_scratch_folder_is_refused(place: LegPlace) -> None:
-    (place.scratch / "cache/compiled").write_text("from another start")
-    status, _ = run(place)
-    assert status == 3
-    assert_refused(place, "PREFLIGHT")
-
-
-def test_a_taken_port_is_refused(place: LegPlace) -> None:
-    with socket.create_server(("127.0.0.1", place.port), reuse_port=True):
-        status, _ = run(place)
-    assert status == 3
-    assert_refused(place, "PORT_TAKEN")
-
-
-def assert_refused(place: LegPlace, code: str) -> None:
-    ended = place.exit()
-    assert ended.cause is StopCause.REFUSED
-    assert [line[line.rindex("[") :] for line in ended.problems] == [f"[{code}]"]
-    assert not place.files.server_log.exists()
-    assert not place.files.postflight.exists()
-    place.assert_closed()
-
-
-def test_an_order_outside_its_leg_is_refused(place: LegPlace) -> None:
-    other = place.root / "elsewhere"
-    other.mkdir()
-    order = place.order(paths=place.order().paths.model_copy(update={"leg": str(other)}))
-    with RunningLeg.start(place, order) as leg:
-        assert leg.wait() == 3
-        assert "[PREFLIGHT]" in leg.errors()
-    assert not list(other.iterdir())
-
-
 FAILURES = [
     (("--exit-at-start", "7"), StopCause.NOT_READY, ["SERVER_EXITED"]),
     (("--never-ready",), StopCause.NOT_READY, ["READY_TIMEOUT"]),
@@ -144,10 +82,6 @@ def test_a_failing_server_ends_in_a_closed_leg_that_says_why(
     assert place.postflight().processes_left == ()
     place.assert_closed()
     place.assert_nothing_left()
-
-
-def codes_of(problems: tuple[str, ...]) -> list[str]:
-    return [line[line.rindex("[") + 1 : -1] for line in problems]
 
 
 def test_a_server_that_ends_at_once_is_told_by_status_and_last_line(place: LegPlace) -> None:
@@ -243,95 +177,6 @@ def peak_resident_kib(pid: int) -> int:
     return int(status.partition("VmHWM:")[2].split()[0])
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_in_the_middle_of_a_row_ends_in_records(place: LegPlace, number: signal.Signals) -> None:
-    with RunningLeg.start(place, place.order("--stall")) as leg:
-        leg.await_event("ready")
-        await_row(place)
-        leg.signal(number)
-        assert leg.wait() == 4
-    ended = place.exit()
-    assert (ended.cause, codes_of(ended.problems)) == (StopCause.INTERRUPTED, ["INTERRUPTED"])
-    reads, received = place.files.wire_reads(1).read_bytes(), place.files.wire_bytes(1).read_bytes()
-    assert read_wire_row(reads, received, "row").closed.ended == "interrupted"
-    assert place.process().root.argv
-    place.assert_closed()
-    place.assert_nothing_left()
-
-
-def await_row(place: LegPlace) -> None:
-    while b"POST" not in place.files.server_log.read_bytes():
-        os.sched_yield()
-
-
-def test_a_hangup_does_nothing(place: LegPlace) -> None:
-    with RunningLeg.start(place, place.order("--ready-after", "0.5")) as leg:
-        leg.await_event("started")
-        leg.signal(signal.SIGHUP)
-        os.kill(leg.worker_pid, signal.SIGHUP)
-        assert leg.wait() == 0
-    assert place.exit().cause is StopCause.COMPLETED
-
-
-@pytest.mark.parametrize("how", ["end", "silence"])
-def test_a_cut_lifeline_ends_in_records(place: LegPlace, how: str) -> None:
-    with RunningLeg.start(place, place.order("--stall", limits={"silence_s": 2})) as leg:
-        leg.await_event("ready")
-        if how == "end":
-            leg.cut_lifeline()
-        else:
-            leg.fall_silent()
-        assert leg.wait() == 4
-        leg.close_silent_lifeline()
-    ended = place.exit()
-    assert (ended.cause, codes_of(ended.problems)) == (StopCause.INTERRUPTED, ["LIFELINE_CUT"])
-    place.assert_closed()
-    place.assert_nothing_left()
-
-
-def test_a_killed_guard_leaves_an_ordered_end(place: LegPlace) -> None:
-    note = place.root / "grandchild"
-    order = place.order("--stall", "--grandchild", str(note), limits={"stop_timeout_s": 1})
-    with RunningLeg.start(place, order) as leg:
-        leg.await_event("ready")
-        pids = [leg.worker_pid, *place.servers()]
-        assert int(note.read_text()) in pids
-        leg.signal(signal.SIGKILL)
-        await_gone(pids, within_s=8)
-    assert codes_of(place.exit().problems) == ["INTERRUPTED"]
-    place.assert_closed()
-    place.assert_nothing_left()
-
-
-def test_a_killed_worker_leaves_no_server_and_no_grandchild(place: LegPlace) -> None:
-    note, name = place.root / "grandchild", f"labctl-test-{place.port}"
-    try:
-        with RunningLeg.start(place, place.order("--stall", "--segment", name, "--grandchild", str(note))) as leg:
-            leg.await_event("ready")
-            pids = place.servers()
-            assert int(note.read_text()) in pids
-            assert len(pids) == 2
-            os.kill(leg.worker_pid, signal.SIGKILL)
-            await_gone(pids, within_s=3)
-            assert leg.wait() == 4
-            assert leg.errors() == f"shared memory /dev/shm/{name} of a killed leg is left; remove it\n"
-    finally:
-        Path("/dev/shm", name).unlink()
-    assert not place.files.exit.exists()
-
-
-def test_a_guard_and_worker_that_are_killed_together_leave_no_server_root(place: LegPlace) -> None:
-    with RunningLeg.start(place, place.order("--stall")) as leg:
-        leg.await_event("ready")
-        pids = place.servers()
-        assert len(pids) == 1
-        worker = leg.worker_pid
-        leg.signal(signal.SIGSTOP)
-        os.kill(worker, signal.SIGKILL)
-        leg.signal(signal.SIGKILL)
-        await_gone(pids, within_s=3)
-
-
 def test_a_fault_of_ours_leaves_a_closed_leg_with_a_traceback(place: LegPlace) -> None:
     asks_nothing = place.order().requests.model_copy(update={"prompts": ()})
     status, _ = run(place, requests=asks_nothing)
@@ -349,20 +194,6 @@ def test_a_record_that_is_in_the_way_fails_the_leg_and_stops_the_server(place: L
     assert (place.exit().cause, codes_of(place.exit().problems)) == (StopCause.HOST, ["EXISTS"])
     assert place.postflight().exit_status == 0
     place.assert_nothing_left()
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_a_signal_at_any_moment_leaves_a_closed_leg_and_no_server(place: LegPlace, seed: int) -> None:
-    moment = random.Random(seed)  # noqa: S311 (moments, not secrets)
-    with RunningLeg.start(place, place.order("--ready-after", "0.2")) as leg:
-        time.sleep(moment.uniform(0.2, 0.7))
-        leg.signal(moment.choice([signal.SIGTERM, signal.SIGINT]))
-        status = leg.wait()
-        await_gone(place.servers(), within_s=5)
-    if place.files.started.exists():  # else it came before anything was claimed
-        place.assert_closed()
-        assert (status == 0) == (place.exit().cause is StopCause.COMPLETED)
-        place.assert_nothing_left()
 
 
 def test_the_embedded_endpoint_is_measured_whole(place: LegPlace) -> None:
