@@ -1,149 +1,199 @@
-"""A campaign repository for tests: a real git repository with one small campaign on the embedded endpoint.
+"""A small campaign repository: a git work tree with a host profile, a suite and a campaign on the embedded endpoint.
 
-    repository = CampaignRepository.create(tmp_path / "lab")
-    repository.edit("campaigns/quick/campaign.yaml", "class: exploratory", "class: calibration")
-    repository.commit("Change the class")
-
-`campaign` is the path of the campaign file; `git` runs a git command there; `write` and `edit` change files without
-committing. Nothing of the user's git configuration is read.
+`make_repository(folder)` commits one campaign of two prompts and eight tokens, four starts, about two seconds a start.
+`CampaignRepository.labctl(...)` runs the command line in it as a user would; `.edit(...)` changes the campaign's
+document and commits. Nothing outside the folder is written.
 """
 
+import json
+import os
 import subprocess
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-AUTHOR = "Lab One <lab@example.org>"
+import yaml
+
 GIT_ENVIRONMENT = {
-    "PATH": "/usr/local/bin:/usr/bin:/bin",
-    "HOME": "/nonexistent",
-    "GIT_CONFIG_GLOBAL": "/dev/null",
-    "GIT_CONFIG_SYSTEM": "/dev/null",
-    "GIT_AUTHOR_NAME": "Lab One",
-    "GIT_AUTHOR_EMAIL": "lab@example.org",
-    "GIT_COMMITTER_NAME": "Committer Two",
-    "GIT_COMMITTER_EMAIL": "Committer@Example.org",
+    "PATH": os.environ.get("PATH", os.defpath),
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_SYSTEM": os.devnull,
+    "GIT_AUTHOR_NAME": "Author",
+    "GIT_AUTHOR_EMAIL": "author@example.org",
+    "GIT_COMMITTER_NAME": "Author",
+    "GIT_COMMITTER_EMAIL": "author@example.org",
+    "HOME": os.devnull,
 }
-FILES = {
-    ".gitignore": "/.labctl/\n",
-    "README.md": "A lab.\n",
-    "campaigns/hosts/any-cpu.yaml": """\
-labctl: 1
-kind: host
-id: any-cpu
-roots:
-  authorization: .labctl/authorization
-  runs: .labctl/runs
-  analyses: .labctl/analyses
-  scratch: .labctl/scratch
-storage:
-  allowed: [ext4, xfs, btrfs, zfs, overlay, tmpfs]
-network: {address: 127.0.0.1, port: 0}
-idle: {window_s: 0, max_cpu_percent: 100}
-interpreters:
-  embedded: self
-sources: {}
-models: {}
-""",
-    "campaigns/suites/two.yaml": """\
-labctl: 1
-kind: suite
-id: two
-prompts:
-  - {id: one, text: "a b a b"}
-  - {id: two, text: "b a b a"}
-""",
-    "campaigns/quick/campaign.yaml": """\
-labctl: 1
-kind: endpoint
-id: quick
-title: Prompt lookup on the embedded endpoint
-author: Lab One <lab@example.org>
-question: Does prompt lookup raise the decode rate without changing a token?
-class: exploratory
-host: hosts/any-cpu.yaml
-interpreter: embedded
-service:
-  engine: reference
-  command: ["{python}", -I, -P, -m, labctl.servers.reference, --host, "{host}", --port, "{port}",
-            --served-model-name, "labctl-{nonce}"]
-  ready: {timeout_s: 60}
-treatment:
-  argument: --speculative-config
-  control: null
-  candidate: '{"method":"ngram","num_speculative_tokens":4,"prompt_lookup_max":4}'
-  proof: {counter: drafts, control: absent_or_zero, candidate: positive}
-workload: {suite: suites/two.yaml, max_tokens: 128, temperature: 0, seed: 1, api: completions}
-schedule: {order: [A1, B1, B2, A2], stop_after_first_pair: true}
-oracle: first_control
-gates:
-  - {kind: exact_tokens}
-  - {kind: cross_leg_exact}
-  - {kind: cold, cached_tokens: 0, requests_per_start: 2}
-  - {kind: accounting}
-  - {kind: clean_log, unknown_environment: fail}
-  - {kind: pair, metric: decode_rate_conventional_1_100, min_row_wins: 1, min_headline_gain_percent: "1"}
-decision:
-  headline: decode_rate_conventional_1_100
-  reported_value: lower_candidate_start
-reviews: {required: 0, signatures: none}
-authorizes: [endpoint_run]
-""",
+HOST = {
+    "labctl": 1,
+    "kind": "host",
+    "id": "test-host",
+    "roots": {
+        "authorization": ".labctl/authorization",
+        "runs": ".labctl/runs",
+        "analyses": ".labctl/analyses",
+        "scratch": ".labctl/scratch",
+    },
+    "storage": {
+        "allowed": ["ext4", "xfs", "btrfs", "zfs", "overlay", "tmpfs"],
+        "min_free_mib": 64,
+        "trusted_anchor": ".",
+    },
+    "network": {"address": "127.0.0.1", "port": 0},
+    "idle": {"window_s": 0, "max_cpu_percent": 100},
+    "interpreters": {"embedded": "self"},
+}
+SUITE = {
+    "labctl": 1,
+    "kind": "suite",
+    "id": "two",
+    "prompts": [
+        {"id": "first", "text": "one two three one two three one two"},
+        {"id": "second", "text": "the cat and the dog and the cat and"},
+    ],
+}
+COMMAND = [
+    "{python}",
+    "-I",
+    "-P",
+    "-m",
+    "labctl.servers.reference",
+    "--host",
+    "{host}",
+    "--port",
+    "{port}",
+    "--served-model-name",
+    "labctl-{nonce}",
+]
+CAMPAIGN: dict[str, object] = {
+    "labctl": 1,
+    "kind": "endpoint",
+    "id": "small",
+    "title": "A small campaign",
+    "author": "Author <author@example.org>",
+    "question": "Does the main job run?",
+    "class": "exploratory",
+    "host": "hosts/test-host.yaml",
+    "interpreter": "embedded",
+    "service": {"engine": "reference", "command": COMMAND, "ready": {"timeout_s": 60}},
+    "treatment": {
+        "argument": "--speculative-config",
+        "control": None,
+        "candidate": '{"method":"ngram","num_speculative_tokens":4,"prompt_lookup_max":4}',
+        "proof": {"counter": "drafts", "control": "absent_or_zero", "candidate": "positive"},
+    },
+    "workload": {
+        "suite": "suites/two.yaml",
+        "max_tokens": 8,
+        "temperature": 0,
+        "seed": 1,
+        "api": "completions",
+        "ignore_eos": True,
+    },
+    "schedule": {"order": ["A1", "B1", "B2", "A2"]},
+    "oracle": "first_control",
+    "gates": [
+        {"kind": "exact_tokens"},
+        {"kind": "cross_leg_exact"},
+        {"kind": "cold", "cached_tokens": 0, "requests_per_start": 2},
+        {"kind": "clean_log", "unknown_environment": "fail"},
+    ],
+    "decision": {"headline": "decode_rate_full", "reported_value": "lower_candidate_start"},
+    "reviews": {"required": 0, "signatures": "none"},
+    "authorizes": ["endpoint_run"],
 }
 
 
 @dataclass(frozen=True, slots=True)
 class CampaignRepository:
-    """One repository on disk."""
+    """One git work tree with one campaign."""
 
-    top: Path
-
-    @classmethod
-    def create(cls, top: Path, *, object_format: str = "sha1") -> "CampaignRepository":
-        """A new repository with its files in one commit."""
-        top.mkdir()
-        repository = cls(top)
-        repository.git("init", "--quiet", f"--object-format={object_format}", "--initial-branch=main")
-        for path, text in FILES.items():
-            repository.write(path, text)
-        repository.commit("Start")
-        return repository
+    root: Path
 
     @property
     def campaign(self) -> Path:
         """The campaign file."""
-        return self.top / "campaigns/quick/campaign.yaml"
+        return self.root / "campaigns" / "small" / "campaign.yaml"
 
     @property
-    def head(self) -> str:
-        """The full id of the commit that is checked out."""
-        return self.git("rev-parse", "HEAD")
+    def authorization(self) -> Path:
+        """Packets, markers, ledger."""
+        return self.root / ".labctl" / "authorization"
 
-    def write(self, path: str, text: str) -> Path:
-        """Write one file."""
-        file = self.top / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
-        return file
-
-    def edit(self, path: str, old: str, new: str) -> None:
-        """Replace one text, which must be there, in one file."""
-        text = (self.top / path).read_text()
-        assert old in text
-        self.write(path, text.replace(old, new))
-
-    def edit_campaign(self, old: str, new: str) -> None:
-        """Replace one text of the campaign file."""
-        self.edit("campaigns/quick/campaign.yaml", old, new)
-
-    def commit(self, subject: str) -> str:
-        """Commit every change; the full id."""
-        self.git("add", "--all")
-        self.git("commit", "--quiet", "--allow-empty", "--message", subject)
-        return self.head
-
-    def git(self, *arguments: str, stdin: bytes = b"") -> str:
-        """What a git command prints."""
-        answer = subprocess.run(
-            ["git", "-C", str(self.top), *arguments], input=stdin, env=GIT_ENVIRONMENT, check=True, capture_output=True
+    def labctl(self, *arguments: str, timeout_s: float = 120) -> "subprocess.CompletedProcess[str]":
+        """Run a command and wait for it."""
+        return subprocess.run(
+            command_line(*arguments),
+            cwd=self.root,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=timeout_s,
+            stdin=subprocess.DEVNULL,
         )
-        return answer.stdout.decode().strip()
+
+    def start(self, *arguments: str) -> "subprocess.Popen[str]":
+        """Start a command and do not wait."""
+        return subprocess.Popen(
+            command_line(*arguments),
+            cwd=self.root,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            stdin=subprocess.DEVNULL,
+        )
+
+    def freeze(self, *arguments: str) -> str:
+        """Freeze the campaign; the packet's id."""
+        answer = self.labctl("packet", "freeze", str(self.campaign), *arguments)
+        if answer.returncode != 0:
+            raise RuntimeError(answer.stderr)
+        return answer.stdout.split()[1]
+
+    def status(self) -> list[dict[str, Any]]:
+        """What `labctl status --json` says."""
+        found: list[dict[str, Any]] = json.loads(self.labctl("status", "--json").stdout)
+        return found
+
+    def edit(self, change: Callable[[dict[str, object]], None]) -> None:
+        """Change the campaign's document and commit."""
+        document = yaml.safe_load(self.campaign.read_text())
+        change(document)
+        _write(self.campaign, document)
+        self.commit()
+
+    def commit(self) -> None:
+        """Commit everything."""
+        self.git("add", "-A")
+        self.git("commit", "-q", "-m", "Change")
+
+    def git(self, *arguments: str) -> str:
+        """Run git with nothing ambient."""
+        answer = subprocess.run(
+            ["git", *arguments], cwd=self.root, env=GIT_ENVIRONMENT, capture_output=True, text=True, check=True
+        )
+        return answer.stdout.strip()
+
+
+def command_line(*arguments: str) -> list[str]:
+    """The command line of labctl in the interpreter that runs the tests."""
+    return [sys.executable, "-m", "labctl", *arguments]
+
+
+def make_repository(folder: Path) -> CampaignRepository:
+    """A new repository with one commit, whose author is `author@example.org`."""
+    repository = CampaignRepository(folder)
+    _write(folder / "campaigns" / "hosts" / "test-host.yaml", HOST)
+    _write(folder / "campaigns" / "suites" / "two.yaml", SUITE)
+    _write(repository.campaign, CAMPAIGN)
+    (folder / ".gitignore").write_text("/.labctl/\n")
+    repository.git("init", "-q", "-b", "main")
+    repository.commit()
+    return repository
+
+
+def _write(path: Path, document: object) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(yaml.safe_dump(document, sort_keys=False, width=1000))

@@ -123,6 +123,17 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
 
 
 def _judge_exit(files: LegPaths, status: int, errors_path: Path, stop: StopRequest) -> LegExit:
+    # a stop comes first: a leg that had hardly begun leaves no record, and that is no crash
+    if stop.signal_name is not None:
+        raise LegInterrupted(
+            Problem(
+                Code.INTERRUPTED,
+                f"leg {files.root.name}",
+                "to run to its end",
+                f"{stop.signal_name} to the controller",
+                "the packet is spent; the run is sealed as aborted",
+            )
+        )
     try:
         record = LegExit.from_json(read_regular(files.exit, limit_bytes=RECORD_LIMIT_BYTES), str(files.exit))
     except BrokenEvidence as error:
@@ -135,16 +146,6 @@ def _judge_exit(files: LegPaths, status: int, errors_path: Path, stop: StopReque
                 "the packet is spent; read the leg's log in the sealed run",
             )
         ) from error
-    if stop.signal_name is not None:
-        raise LegInterrupted(
-            Problem(
-                Code.INTERRUPTED,
-                f"leg {files.root.name}",
-                "to run to its end",
-                f"{stop.signal_name} to the controller",
-                "the packet is spent; the run is sealed as aborted",
-            )
-        )
     if record.cause is not StopCause.COMPLETED or status != 0:
         raise LegFailed(
             Problem(

@@ -1,0 +1,130 @@
+"""A run that is killed or stopped: the packet is spent, nothing is left running, and the run can be sealed."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.fakes.campaign_repository import CampaignRepository, make_repository
+
+SPENT = {"spent_empty", "spent_unsealed", "sealed_completed", "sealed_aborted"}
+GONE_WITHIN_S = 30.0
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> CampaignRepository:
+    made = make_repository(tmp_path / "campaign")
+    made.freeze()
+    return made
+
+
+def _wait_for_marker(repository: CampaignRepository, process: "subprocess.Popen[str]") -> None:
+    markers = repository.authorization / "markers"
+    while not (markers.is_dir() and any(markers.iterdir())):
+        assert process.poll() is None
+        time.sleep(0.01)
+
+
+def _left_running(repository: CampaignRepository) -> list[str]:
+    """Command lines of processes that belong to this repository."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            words = [*process.cmdline(), *process.environ().values()]
+        except (psutil.NoSuchProcess, psutil.AccessDenied):
+            continue
+        if process.pid != os.getpid() and any(str(repository.root) in word for word in words):
+            found.append(" ".join(process.cmdline()))
+    return found
+
+
+def _wait_until_nothing_is_left(repository: CampaignRepository) -> None:
+    deadline = time.monotonic() + GONE_WITHIN_S
+    while left := _left_running(repository):
+        assert time.monotonic() < deadline, left
+        time.sleep(0.1)
+
+
+@pytest.mark.parametrize("after_s", [0.0, 0.3, 1.0, 2.0, 3.5])
+def test_a_controller_killed_after_the_marker_leaves_a_spent_packet_and_no_process(
+    repository: CampaignRepository, after_s: float
+) -> None:
+    process = repository.start("consume-and-run", str(repository.campaign))
+    _wait_for_marker(repository, process)
+    time.sleep(after_s)
+    process.kill()
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    _wait_until_nothing_is_left(repository)
+    (status,) = repository.status()
+    assert status["state"] in {"spent_empty", "spent_unsealed"}
+    assert status["why"]
+    again = repository.labctl("consume-and-run", status["packet"])
+    assert (again.returncode, "[CONSUMED]" in again.stderr) == (3, True)
+    _seal_as_aborted(repository, status)
+
+
+def _seal_as_aborted(repository: CampaignRepository, status: dict[str, str]) -> None:
+    marker = json.loads((repository.authorization / "markers" / f"{status['packet']}.json").read_bytes())
+    run = repository.root / ".labctl" / "runs" / marker["run_dir"]
+    sealed = repository.labctl("seal", "abort", str(run))
+    assert sealed.returncode == 0, sealed.stderr
+    assert repository.labctl("seal", "verify", str(run)).returncode == 0
+    (after,) = repository.status()
+    assert after["state"] == "sealed_aborted"
+    judged = repository.labctl("analyze", "sealed-run", str(run))
+    assert judged.returncode == 4, judged.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_run_in_order_and_seals_it_as_aborted(
+    repository: CampaignRepository, number: signal.Signals
+) -> None:
+    process = repository.start("consume-and-run", str(repository.campaign))
+    _wait_for_marker(repository, process)
+    time.sleep(1.5)
+    process.send_signal(number)
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 4, errors
+    assert "infrastructure_abort_after_measurement_start" in output
+    (status,) = repository.status()
+    assert (status["state"], status["why"].split(":")[0]) == ("sealed_aborted", "operator"), status["why"]
+    _wait_until_nothing_is_left(repository)
+
+
+def test_a_signal_before_the_marker_spends_nothing(tmp_path: Path) -> None:
+    repository = make_repository(tmp_path / "campaign")
+    host = repository.root / "campaigns" / "hosts" / "test-host.yaml"
+    host.write_text(host.read_text().replace("window_s: 0", "window_s: 60"))
+    repository.commit()
+    repository.freeze()
+    process = repository.start("consume-and-run", str(repository.campaign))
+    time.sleep(3)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    assert process.returncode == 130
+    (status,) = repository.status()
+    assert status["state"] == "unconsumed"
+
+
+def test_a_server_that_cannot_start_is_a_sealed_failure_with_its_reason(tmp_path: Path) -> None:
+    repository = make_repository(tmp_path / "campaign")
+
+    def break_command(document: dict[str, object]) -> None:
+        service = document["service"]
+        assert isinstance(service, dict)
+        service["command"] = [*service["command"], "--no-such-option"]
+
+    repository.edit(break_command)
+    repository.freeze()
+    answer = repository.labctl("consume-and-run", str(repository.campaign))
+    assert answer.returncode == 4
+    (status,) = repository.status()
+    assert status["state"] == "sealed_aborted"
+    assert "no-such-option" in status["why"]
+    assert repository.labctl("seal", "verify", status["run"]).returncode == 0
