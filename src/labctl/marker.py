@@ -219,16 +219,13 @@ def require_unspent(authorization: AuthorizationPaths, packet_id: str) -> None:
         BrokenEvidence: the ledger is broken (LEDGER_BROKEN).
     """
     where = str(authorization.marker(packet_id))
-    match read_marker_state(authorization, packet_id):
-        case MarkerValid(marker=marker):
-            got = f"a marker for run {marker.run_dir}"
-            raise AlreadyConsumed(Problem(Code.CONSUMED, where, "an unspent packet", got, _NEXT))
-        case MarkerEmpty():
-            raise _by_unknown(where, "an empty file")
-        case MarkerUnknown(what=what):
-            raise _by_unknown(where, what)
-        case MarkerAbsent():
-            line = find_consumed(authorization.ledger, packet_id)
+    state = read_marker_state(authorization, packet_id)
+    if isinstance(state, MarkerValid):
+        got = f"a marker for run {state.marker.run_dir}"
+        raise AlreadyConsumed(Problem(Code.CONSUMED, where, "an unspent packet", got, _NEXT))
+    if not isinstance(state, MarkerAbsent):
+        raise _by_unknown(where, "an empty file" if isinstance(state, MarkerEmpty) else state.what)
+    line = find_consumed(authorization.ledger, packet_id)
     if line is not None:
         got = f"line {line.seq} of the ledger for run {line.run_dir}, its marker gone"
         raise AlreadyConsumed(Problem(Code.CONSUMED, str(authorization.ledger), "an unspent packet", got, _NEXT))

@@ -87,7 +87,7 @@ def authorization(tmp_path: Path) -> AuthorizationPaths:
 def test_a_killed_run_is_sealed_as_aborted_and_the_ledger_knows(
     authorization: AuthorizationPaths, tmp_path: Path, stage: str
 ) -> None:
-    root = tmp_path / "runs" / RUN_NAME
+    root = tmp_path / ".labctl" / "runs" / RUN_NAME
     root.parent.mkdir()
     if stage == "half":
         paths = write_run(root).paths
@@ -106,6 +106,14 @@ def test_a_killed_run_is_sealed_as_aborted_and_the_ledger_knows(
     assert again.returncode == 3
     assert "[EXISTS]" in again.stderr
     assert len(read_ledger(authorization.ledger)) == 2
+
+
+def test_a_run_is_not_made_where_it_does_not_belong(authorization: AuthorizationPaths, tmp_path: Path) -> None:
+    done = labctl("seal", "abort", RUN_NAME, cwd=tmp_path)
+    assert done.returncode == 3
+    assert str(tmp_path / ".labctl" / "runs" / RUN_NAME) in done.stderr
+    assert not (tmp_path / RUN_NAME).exists()
+    assert len(read_ledger(authorization.ledger)) == 1
 
 
 def test_a_run_that_no_marker_names_is_not_sealed(authorization: AuthorizationPaths, tmp_path: Path) -> None:

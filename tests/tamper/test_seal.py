@@ -10,13 +10,13 @@ import pytest
 
 from labctl.codes import Code
 from labctl.digest import manifest_lines, sha256_hex
-from labctl.errors import BrokenEvidence, LabctlError, ManifestMismatch, SealInvalid
+from labctl.errors import BrokenEvidence, LabctlError, ManifestMismatch, Problem, SealInvalid
 from labctl.frozen import canonical_json, strict_json
 from labctl.records.run import NOTHING_SHA256
 from labctl.records.seal import RunSeal, self_digest
 from labctl.rundir import RunPaths
-from labctl.seal.bag import bag_info, tag_manifest
-from labctl.seal.verify import SealedRun, SealState, open_sealed_run, seal_state
+from labctl.seal.bag import bag_info, hash_files, tag_manifest
+from labctl.seal.verify import SealedRun, SealState, open_sealed_run, peek_statement, seal_state
 from labctl.seal.write import seal_run
 from tests.fakes.sealed_run import RUN_NAME, spoil, write_run, write_sealed_run
 
@@ -316,8 +316,8 @@ def test_a_marker_of_another_packet_is_foreign(tmp_path: Path) -> None:
     marker.write_bytes(canonical_json(document | {"packet_sha256": "7" * 64}))
     with pytest.raises(SealInvalid) as caught:
         seal_run(run, NOTHING_SHA256)
-    assert set(caught.value.codes) == {Code.SEAL_FOREIGN}
-    assert {code for code, _ in faults(run.paths.root)} == {Code.SEAL_FOREIGN}
+    assert caught.value.codes == (Code.SEAL_FOREIGN,)
+    assert not run.paths.manifest.exists()
 
 
 def test_bytes_that_change_after_verification_are_not_handed_out(sealed: SealedRun) -> None:
@@ -339,6 +339,123 @@ def test_a_copy_with_other_modes_and_times_is_still_sealed(sealed: SealedRun, tm
     copy = tmp_path / "elsewhere" / RUN_NAME
     shutil.copytree(sealed.root, copy, copy_function=shutil.copyfile)
     assert open_sealed_run(copy).seal_sha256 == sealed.seal_sha256
+
+
+def forge(paths: RunPaths, changes: dict[str, bytes | None]) -> None:
+    """Change payload files and make everything that a forger can make agree with them again, the seal included."""
+    for name, data in changes.items():
+        if data is None:
+            (paths.data / name).unlink()
+        else:
+            (paths.data / name).touch()
+            spoil(paths.data / name, data)
+    reseal_tags(paths)
+    document = strict_json(paths.seal.read_bytes(), "seal")
+    manifest, tags = paths.manifest.read_bytes(), paths.tag_manifest.read_bytes()
+    document["subject"][0]["digest"]["sha256"] = sha256_hex(manifest)
+    document["subject"][1]["digest"]["sha256"] = sha256_hex(tags)
+    document["subject"][2]["digest"]["sha256"] = sha256_hex((paths.packet / "packet.json").read_bytes())
+    document["subject"][3]["digest"]["sha256"] = sha256_hex((paths.packet / "marker.copy.json").read_bytes())
+    every = [path for path in paths.data.rglob("*") if path.is_file()]
+    counts = {"files": len(every), "bytes": sum(path.stat().st_size for path in every)}
+    document["predicate"]["counts"] |= counts
+    spoil(paths.seal, _with_own_digest(document))
+
+
+def test_a_file_of_an_unknown_kind_is_named_even_under_a_forged_seal(sealed: SealedRun) -> None:
+    forge(sealed.paths, {"notes.txt": b"x"})
+    assert faults(sealed.root) == {(Code.EXTRA_FILE, "data/notes.txt")}
+
+
+def test_a_malformed_packet_is_named_even_under_a_forged_seal(sealed: SealedRun) -> None:
+    forge(sealed.paths, {"packet/packet.json": b"{}\n"})
+    assert {code for code, _ in faults(sealed.root)} == {Code.RECORD_FORM}
+
+
+def test_a_rehearsal_cannot_be_told_to_be_real_by_its_marker(sealed: SealedRun) -> None:
+    marker = strict_json(sealed.read("packet/marker.copy.json"), "marker")
+    forge(sealed.paths, {"packet/marker.copy.json": canonical_json(marker | {"kind": "rehearsal"})})
+    assert faults(sealed.root) == {(Code.SEAL_FOREIGN, "data/packet/marker.copy.json")}
+
+
+def test_a_completed_run_has_an_outcome_that_says_so(sealed: SealedRun) -> None:
+    forge(sealed.paths, {"outcome.json": None})
+    assert faults(sealed.root) == {(Code.MISSING_FILE, "data/outcome.json")}
+
+
+def test_a_layout_of_another_form_is_named_even_under_a_forged_seal(sealed: SealedRun) -> None:
+    spoil(sealed.paths.layout, b"[]\n")
+    digests = {name: sha256_hex((sealed.root / name).read_bytes()) for name in every_file(sealed.root) if "/" in name}
+    spoil(sealed.paths.manifest, manifest_lines(digests))
+    info = (sealed.root / "bag-info.txt").read_bytes()
+    spoil(sealed.paths.tag_manifest, tag_manifest(info, manifest_lines(digests)))
+    assert {code for code, _ in faults(sealed.root)} == {Code.RECORD_FORM}
+
+
+def test_a_manifest_without_the_layout_is_named(sealed: SealedRun) -> None:
+    digests = {name: sha256_hex((sealed.root / name).read_bytes()) for name in every_file(sealed.root) if "/" in name}
+    del digests["data/layout.json"]
+    sealed.paths.layout.unlink()
+    spoil(sealed.paths.manifest, manifest_lines(digests))
+    info = (sealed.root / "bag-info.txt").read_bytes()
+    spoil(sealed.paths.tag_manifest, tag_manifest(info, manifest_lines(digests)))
+    assert faults(sealed.root) == {(Code.MISSING_FILE, "data/layout.json")}
+
+
+def test_a_listing_looks_at_seal_and_manifest_only(sealed: SealedRun) -> None:
+    assert seal_state(sealed.root) is SealState.SEALED
+    assert peek_statement(sealed.root) == sealed.statement
+    spoil(sealed.paths.journal, b"x")
+    assert seal_state(sealed.root) is SealState.SEALED
+    spoil(sealed.paths.manifest, b"x")
+    assert seal_state(sealed.root) is SealState.BROKEN
+    sealed.paths.manifest.unlink()
+    assert seal_state(sealed.root) is SealState.BROKEN
+    sealed.paths.seal.unlink()
+    assert seal_state(sealed.root) is SealState.UNSEALED
+    assert peek_statement(sealed.root) is None
+
+
+@pytest.mark.parametrize(
+    "name", ["bagit.txt", "bag-info.txt", "tagmanifest-sha256.txt", "manifest-sha256.txt", "seal.json"]
+)
+def test_a_tag_file_that_is_a_link_or_a_folder_is_named(sealed: SealedRun, name: str) -> None:
+    (sealed.root / name).rename(sealed.root.parent / "elsewhere")
+    (sealed.root / name).symlink_to(sealed.root.parent / "elsewhere")
+    assert {where for _, where in faults(sealed.root)} == {name}
+    (sealed.root / name).unlink()
+    (sealed.root / name).mkdir()
+    assert {where for _, where in faults(sealed.root)} == {name}
+
+
+def test_a_payload_that_is_no_folder_is_named(sealed: SealedRun) -> None:
+    sealed.paths.data.rename(sealed.root.parent / "elsewhere")
+    sealed.paths.data.symlink_to(sealed.root.parent / "elsewhere")
+    assert (Code.FORBIDDEN_FILE, "data") in faults(sealed.root)
+
+
+def test_folders_too_deep_to_be_listed_are_named(sealed: SealedRun) -> None:
+    before = Path.cwd()
+    os.chdir(sealed.paths.data)
+    try:
+        for _ in range(20):
+            Path("x" * 250).mkdir()
+            os.chdir("x" * 250)
+        Path("file").touch()
+    finally:
+        os.chdir(before)
+    assert {code for code, _ in faults(sealed.root)} <= {Code.FORBIDDEN_FILE, Code.READ_FAILED}
+
+
+def test_folders_within_folders_without_end_are_named(sealed: SealedRun) -> None:
+    sealed.paths.legs.joinpath(*["x"] * 40).mkdir(parents=True)
+    assert {code for code, _ in faults(sealed.root)} == {Code.FORBIDDEN_FILE}
+
+
+def test_a_file_that_goes_while_the_run_is_read_is_a_problem(tmp_path: Path) -> None:
+    problems: list[Problem] = []
+    assert hash_files(tmp_path, ["data/gone"], problems) == {}
+    assert [(problem.code, problem.where) for problem in problems] == [(Code.MISSING_FILE, "data/gone")]
 
 
 def _with_own_digest(document: dict[str, object]) -> bytes:

@@ -3,16 +3,17 @@ import shutil
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from labctl import marker
 from labctl.clock import SystemClock
 from labctl.codes import Code
 from labctl.digest import sha256_hex
-from labctl.errors import AlreadyConsumed, BrokenEvidence, NotFound, Refused
+from labctl.errors import AlreadyConsumed, BrokenEvidence, NotFound, PacketBurnt, Refused
 from labctl.ledger import read_ledger
 from labctl.marker import (
     ConsumeRequest,
@@ -67,11 +68,11 @@ def test_a_packet_is_consumed_once(authorization: AuthorizationPaths) -> None:
 def test_the_marker_says_what_was_frozen_and_who_consumed_it(authorization: AuthorizationPaths) -> None:
     packet = make_packet()
     consumed = consume(authorization.root)
-    marker = Marker.from_json(authorization.marker(packet.id).read_bytes(), "marker")
-    assert marker == consumed.marker
-    assert (marker.packet_sha256, marker.order, marker.run_dir) == (packet.id, packet.order, RUN_NAME)
-    assert (marker.git_commit, marker.host) == (packet.repository.commit, DEAD_HOST)
-    assert marker.approvals == ("e" * 64,)
+    written = Marker.from_json(authorization.marker(packet.id).read_bytes(), "marker")
+    assert written == consumed.marker
+    assert (written.packet_sha256, written.order, written.run_dir) == (packet.id, packet.order, RUN_NAME)
+    assert (written.git_commit, written.host) == (packet.repository.commit, DEAD_HOST)
+    assert written.approvals == ("e" * 64,)
     assert stat.S_IMODE(authorization.marker(packet.id).stat().st_mode) == 0o600
 
 
@@ -351,3 +352,85 @@ def test_a_ledger_that_is_no_file_is_refused_without_a_marker(
         consume(authorization.root)
     assert caught.value.codes == (Code.LEDGER_BROKEN,)
     assert not os.path.lexists(marker_path)
+
+
+def test_a_reviewed_packet_in_the_folder_of_another_is_our_bug(authorization: AuthorizationPaths) -> None:
+    packet = make_packet(attempt=2)
+    reviewed = ReviewedPacket(packet, packet.id, authorization.packet(make_packet().id), ())
+    preflight = PreflightPassed(packet_sha256=packet.id, findings=(), file_systems={}, rehearsal_seal_sha256=None)
+    request = ConsumeRequest(authorization, authorization.root, RUN_NAME, "0f" * 16, DEAD_HOST, SystemClock())
+    with pytest.raises(RuntimeError):
+        consume_marker(reviewed, preflight, request)
+
+
+@pytest.fixture
+def swapped(authorization: AuthorizationPaths, marker_path: Path) -> Iterator[tuple[int, Path]]:
+    """An open markers folder that was moved away and replaced under its name."""
+    descriptor = os.open(authorization.markers, os.O_RDONLY)
+    authorization.markers.rename(authorization.markers.with_name("moved"))
+    authorization.markers.mkdir(mode=0o700)
+    yield descriptor, marker_path
+    os.close(descriptor)
+
+
+def test_a_markers_folder_that_was_swapped_is_noticed(swapped: tuple[int, Path]) -> None:
+    with pytest.raises(BrokenEvidence) as caught:
+        marker._require_in_place(swapped[0], swapped[1].parent)
+    assert caught.value.codes == (Code.UNSAFE_ROOT,)
+
+
+def test_a_marker_in_the_folder_that_is_held_spends_the_packet(
+    authorization: AuthorizationPaths, swapped: tuple[int, Path]
+) -> None:
+    descriptor, path = swapped
+    (authorization.root / "moved" / path.name).write_bytes(b"")
+    with pytest.raises(AlreadyConsumed) as caught:
+        marker._create(descriptor, path, authorization, make_packet().id)
+    assert caught.value.codes == (Code.CONSUMED_BY_UNKNOWN,)
+
+
+def test_bytes_that_do_not_come_back_as_written_are_noticed(
+    authorization: AuthorizationPaths, marker_path: Path
+) -> None:
+    marker_path.write_bytes(b"\0\0\0more")
+    descriptor = os.open(authorization.markers, os.O_RDONLY)
+    with pytest.raises(BrokenEvidence) as caught:
+        marker._read_back(descriptor, marker_path, b"1234567")
+    os.close(descriptor)
+    assert caught.value.codes == (Code.MARKER_WRITE,)
+
+
+def test_a_marker_that_could_not_be_created_leaves_the_packet_unspent(
+    authorization: AuthorizationPaths, marker_path: Path
+) -> None:
+    no_folder = os.open("/etc/hostname", os.O_RDONLY)
+    with pytest.raises(Refused) as caught:
+        marker._create(no_folder, marker_path, authorization, make_packet().id)
+    assert caught.value.codes == (Code.MARKER_WRITE,)
+    marker_path.write_bytes(b"")
+    with pytest.raises(PacketBurnt):
+        marker._create(no_folder, marker_path, authorization, make_packet().id)
+    os.close(no_folder)
+
+
+@needs_strace
+def test_a_full_disk_before_creation_leaves_the_packet_unspent(
+    authorization: AuthorizationPaths, marker_path: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "trace"
+    fault = "inject=openat:error=ENOSPC:when=1"
+    done = traced(authorization, log, "-e", "trace=openat", "-P", marker_path.name, "-e", fault)
+    assert "(INJECTED)" in log.read_text()
+    assert done.returncode == 3
+    assert f"[{Code.MARKER_WRITE}]" in done.stdout
+    assert not os.path.lexists(marker_path)
+
+
+def test_a_ledger_line_that_cannot_be_written_burns_the_packet(
+    authorization: AuthorizationPaths, marker_path: Path
+) -> None:
+    authorization.ledger.parent.symlink_to("/proc")
+    with pytest.raises(PacketBurnt) as caught:
+        consume(authorization.root)
+    assert caught.value.exit_code == 4
+    assert os.path.lexists(marker_path)

@@ -57,9 +57,11 @@ def abort(
     ] = "its controller was killed",
 ) -> None:
     """Seal a run whose controller was killed, as aborted; what is there stays as it is."""
+    from labctl.campaign.roots import Roots
     from labctl.clock import SystemClock
     from labctl.ledger import LedgerEvent, append_ledger, last_digest
     from labctl.marker import find_marker
+    from labctl.packet.opening import open_packet
     from labctl.rundir import AuthorizationPaths
     from labctl.seal.abort import Abortion, restore_copies, seal_aborted
 
@@ -67,6 +69,9 @@ def abort(
     paths = AuthorizationPaths(authorization or _repository_top() / ".labctl" / "authorization")
     root = run.resolve()
     found = find_marker(paths, root.name)
+    if not root.exists():  # the controller died before it made the folder: it may be made where it belongs only
+        runs = Roots.of_packet(open_packet(paths.packet(found.marker.packet_sha256)), _repository_top()).runs
+        _require_parent(root, runs)
     restore_copies(root, paths.packet(found.marker.packet_sha256), found.data)
     sealed = seal_aborted(root, Abortion(reason, last_digest(paths.ledger), clock))
     packet = sealed.statement.predicate.external_parameters.packet_sha256
@@ -74,6 +79,14 @@ def abort(
     event = LedgerEvent("sealed", packet, campaign, root.name, sealed.seal_sha256, clock.realtime_ns())
     append_ledger(paths.ledger, event)
     show.line(f"{root.name}: sealed as aborted, {len(sealed.names())} files, root {sealed.root_sha256}")
+
+
+def _require_parent(root: Path, runs: Path) -> None:
+    if root.parent != runs.resolve():
+        do = f"name {runs / root.name}"
+        raise NotFound(
+            Problem(Code.NOT_FOUND, str(root), "the run's folder, or its place in the runs root", "neither", do)
+        )
 
 
 def _repository_top() -> Path:

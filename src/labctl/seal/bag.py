@@ -5,6 +5,7 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -182,7 +183,8 @@ def read_failed(path: str, error: OSError) -> Problem:
 
 def _list_folder(folder: Path, path: str, listing: Listing) -> None:
     try:
-        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        with os.scandir(folder) as found:
+            entries = sorted((entry.name, entry.stat(follow_symlinks=False)) for entry in found)
     except OSError as error:
         listing.problems.append(read_failed(path, error))
         return
@@ -191,13 +193,12 @@ def _list_folder(folder: Path, path: str, listing: Listing) -> None:
     if path.count("/") > MAX_DEPTH:
         listing.problems.append(forbidden(path, f"at most {MAX_DEPTH} folders in each other", "more"))
         return
-    for entry in entries:
-        below = f"{path}/{entry.name}"
-        status = entry.stat(follow_symlinks=False)
-        if not SAFE_PART.match(entry.name):
+    for name, status in entries:
+        below = f"{path}/{name}"
+        if not SAFE_PART.match(name):
             listing.problems.append(_unsafe_name(below, status))
         elif stat.S_ISDIR(status.st_mode):
-            _list_folder(folder / entry.name, below, listing)
+            _list_folder(folder / name, below, listing)
         elif fault := kind_fault(status):
             listing.problems.append(forbidden(below, "a regular file", fault))
         else:
@@ -257,15 +258,19 @@ def _read_tag(path: Path, limit_bytes: int, problems: list[Problem]) -> bytes | 
 
 def _hash_path(path: Path, name: str) -> FileFacts | Problem:
     try:
-        descriptor = os.open(path, _READ_FLAGS)
+        with _opened(path) as descriptor:
+            fault = kind_fault(os.fstat(descriptor))
+            return hash_descriptor(descriptor) if fault is None else forbidden(name, "a regular file", fault)
     except FileNotFoundError:
         return Problem(Code.MISSING_FILE, shown(name), "a file", "nothing", "restore it from a copy")
     except OSError as error:
         return read_failed(name, error)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    descriptor = os.open(path, _READ_FLAGS)
     try:
-        fault = kind_fault(os.fstat(descriptor))
-        return hash_descriptor(descriptor) if fault is None else forbidden(name, "a regular file", fault)
-    except OSError as error:
-        return read_failed(name, error)
+        yield descriptor
     finally:
         os.close(descriptor)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import assert_never
 
 from labctl.digest import sha256_hex
 from labctl.packet.model import FrozenGitSource, FrozenInstalledSource, FrozenSource, Packet
@@ -125,6 +126,8 @@ def _source(source: FrozenSource) -> Descriptor:
             return descriptor(f"git/{source.name}", source.tree_dirhash)
         case FrozenInstalledSource():
             return descriptor(f"installed/{source.name}", source.files_dirhash)
+        case _:
+            assert_never(source)
 
 
 def _byproducts(facts: Mapping[str, FileFacts]) -> tuple[Descriptor, ...]:

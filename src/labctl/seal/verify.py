@@ -94,24 +94,21 @@ def open_sealed_run(root: Path) -> SealedRun:
     problems += seal_problems
     if bag is not None and statement is not None and has_sound_files:
         problems += _statement_problems(bag, statement)
-    if problems:
+    if problems or bag is None or statement is None:
         raise (SealInvalid if has_sound_files else ManifestMismatch)(problems)
     return _sealed(bag, statement, seal_sha256)
 
 
-def adopt_sealed_run(bag: Bag, seal_bytes: bytes) -> SealedRun:
-    """The sealed run that was written a moment ago from these very digests.
+def adopt_sealed_run(bag: Bag, statement: RunSeal) -> SealedRun:
+    """The sealed run that these digests and this statement make, for the writer, who has just hashed the payload.
 
     Raises:
         SealInvalid: the statement is not one that `open_sealed_run` would take.
     """
-    problems: list[Problem] = []
-    statement = _parse_seal(seal_bytes, problems)
-    if statement is not None:
-        problems += _statement_problems(bag, statement)
+    problems = _statement_problems(bag, statement)
     if problems:
         raise SealInvalid(problems)
-    return _sealed(bag, statement, sha256_hex(seal_bytes))
+    return _sealed(bag, statement, sha256_hex(statement.canonical()))
 
 
 def seal_state(root: Path) -> SealState:
@@ -134,10 +131,7 @@ def peek_statement(root: Path) -> RunSeal | None:
     return _read_seal(root, [])[0]
 
 
-def _sealed(bag: Bag | None, statement: RunSeal | None, seal_sha256: str) -> SealedRun:
-    if bag is None or statement is None:
-        message = "a sealed run without a problem has a bag and a statement"
-        raise RuntimeError(message)
+def _sealed(bag: Bag, statement: RunSeal, seal_sha256: str) -> SealedRun:
     frozen = Bag(bag.root, MappingProxyType(dict(bag.digests)), bag.facts, bag.root_sha256, bag.tag_manifest_sha256)
     return SealedRun(bag.root, RunPaths(bag.root), statement, seal_sha256, bag.root_sha256, frozen)
 

@@ -30,6 +30,11 @@ class Signature(NamedTuple):
     modified_ns: int
     changed_ns: int
 
+    @property
+    def at_rest(self) -> "Signature":
+        """The same without what sealing itself changes: the mode, and with it the time of change."""
+        return self._replace(mode=0, changed_ns=0)
+
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:

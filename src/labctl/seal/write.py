@@ -63,6 +63,7 @@ def seal_payload(paths: RunPaths, outcome: SealOutcome, prev_ledger_sha256: str)
 
     Raises:
         BrokenEvidence: with every file that cannot be sealed, and why.
+        SealInvalid: packet, marker and outcome do not belong to each other.
     """
     paths = RunPaths(paths.root.resolve())
     try:
@@ -74,13 +75,14 @@ def seal_payload(paths: RunPaths, outcome: SealOutcome, prev_ledger_sha256: str)
     documents = (_document(bag, PACKET_PATH), _document(bag, MARKER_PATH))
     digests = (bag.root_sha256, bag.tag_manifest_sha256)
     claims = SealClaims(outcome, _tool(), prev_ledger_sha256)
-    statement = build_statement(facts_of(paths.root.name, facts, digests, documents), claims).canonical()
+    statement = build_statement(facts_of(paths.root.name, facts, digests, documents), claims)
+    sealed = adopt_sealed_run(bag, statement)  # before anything is published: what is written must verify
     complete_once(paths.root / BAG_FILES[0], BAGIT_TXT)
     complete_once(paths.root / BAG_FILES[1], info)
     complete_once(paths.manifest, manifest_lines(bag.digests))
     complete_once(paths.tag_manifest, tag_manifest(info, manifest_lines(bag.digests)))
-    complete_once(paths.seal, statement)
-    return adopt_sealed_run(bag, statement)
+    complete_once(paths.seal, statement.canonical())
+    return sealed
 
 
 def remove_empty_folders(paths: RunPaths) -> tuple[str, ...]:
@@ -183,32 +185,34 @@ def _hash_leased(found: FoundFile, alarm: threading.Event) -> _Settled | Problem
 
 
 def _hash_open(descriptor: int, found: FoundFile) -> _Settled | Problem:
-    if signature_of(os.fstat(descriptor)) != found.signature:
-        return _changed(found.path)
-    if fault := _lease_and_sync(descriptor, found.path):
+    if fault := _lease_and_sync(descriptor, found):
         return fault
     before = signature_of(os.fstat(descriptor))
     facts = hash_descriptor(descriptor)
     if fcntl.fcntl(descriptor, fcntl.F_GETLEASE) != fcntl.F_RDLCK:
         return _open_writer(found.path, "one that came while it was hashed")
     named = signature_of(os.stat(found.name, dir_fd=found.folder, follow_symlinks=False))
-    is_same = before == named == signature_of(os.fstat(descriptor))
-    if not is_same or not facts.size_bytes == before.size_bytes == found.signature.size_bytes:
+    is_at_rest = before.at_rest == found.signature.at_rest and before == named == signature_of(os.fstat(descriptor))
+    if not is_at_rest or facts.size_bytes != before.size_bytes:
         return _changed(found.path)
     return _Settled(facts, before)
 
 
-def _lease_and_sync(descriptor: int, path: str) -> Problem | None:
+def _lease_and_sync(descriptor: int, found: FoundFile) -> Problem | None:
+    if signature_of(os.fstat(descriptor)) != found.signature:
+        return _changed(found.path)
     try:
         fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
     except OSError as error:
-        return _open_writer(path, os.strerror(error.errno or 0))
+        return _open_writer(found.path, os.strerror(error.errno or 0))
     try:
         os.fchmod(descriptor, SEALED_MODE)
         os.fsync(descriptor)
-    except OSError as error:
+    except OSError as error:  # pragma: no cover - tested by a child under strace
         got = os.strerror(error.errno or 0)
-        return Problem(Code.WRITE_FAILED, path, "the bytes on disk", got, "look at the disk; it is not tried again")
+        return Problem(
+            Code.WRITE_FAILED, found.path, "the bytes on disk", got, "look at the disk; it is not tried again"
+        )
     return None
 
 

@@ -18,7 +18,8 @@ from labctl.errors import BrokenEvidence, LabctlError, Refused
 from labctl.records.run import NOTHING_SHA256, AbortCause, ClosedRun, Layout, Outcome, OutcomeKind
 from labctl.seal.verify import open_sealed_run
 from labctl.seal.write import seal_run
-from tests.fakes.sealed_run import RUN_NAME, write_run, write_sealed_run
+from tests.fakes.packets import make_packet
+from tests.fakes.sealed_run import RUN_NAME, make_marker, write_run, write_sealed_run
 
 
 @pytest.fixture
@@ -194,10 +195,10 @@ def wait_for_lease(path: Path) -> None:
 
 
 @contextmanager
-def while_hashed(path: Path, act: Callable[[], None]) -> Iterator[None]:
+def while_hashed(path: Path, act: Callable[[], None], size_bytes: int = 1 << 28) -> Iterator[None]:
     """Do something in another thread at the moment when a file (made large here) is being hashed."""
     with path.open("wb") as stream:
-        stream.truncate(1 << 29)
+        stream.truncate(size_bytes)
 
     def wait_and_act() -> None:
         wait_for_lease(path)
@@ -306,3 +307,113 @@ def test_mapped_readers_do_not_stand_in_the_way(run: ClosedRun) -> None:
     log = run.paths.leg(1, "A1").server_log
     with log.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ):
         assert seal_run(run, NOTHING_SHA256).seal_sha256
+
+
+def large(run: ClosedRun, count: int) -> list[Path]:
+    """Files that take so long to hash that those behind them wait for a thread."""
+    paths = [run.paths.leg(1, "A1").wire_bytes(row) for row in range(2, count + 2)]
+    for path in paths:
+        with path.open("wb") as stream:
+            stream.truncate(1 << 26)
+    return paths
+
+
+def late(run: ClosedRun) -> Path:
+    """A file that is hashed after the large ones."""
+    return run.paths.leg(2, "B1").wire_bytes(1)
+
+
+def test_a_signal_that_speaks_of_a_lease_ends_the_sealing_whoever_sent_it(run: ClosedRun) -> None:
+    first = large(run, 12)[0]
+    with while_hashed(first, lambda: os.kill(os.getpid(), signal.SIGIO)):
+        problems = refusal(run).problems
+    assert [(problem.code, problem.where) for problem in problems] == [(Code.OPEN_WRITER, "data")]
+
+
+def test_a_file_that_goes_before_its_turn_is_named(run: ClosedRun) -> None:
+    with while_hashed(large(run, 12)[0], late(run).unlink):
+        error = refusal(run)
+    assert [(problem.code, problem.where) for problem in error.problems] == [
+        (Code.READ_FAILED, "data/legs/02-B1/wire/01.bin")
+    ]
+
+
+def test_a_file_that_grows_before_its_turn_is_named(run: ClosedRun) -> None:
+    def grow() -> None:
+        with late(run).open("ab") as stream:
+            stream.write(b"more")
+
+    with while_hashed(large(run, 12)[0], grow):
+        problem = refusal(run).problems[0]
+    assert (problem.code, problem.where) == (Code.CHANGED_WHILE_READ, "data/legs/02-B1/wire/01.bin")
+
+
+def test_a_file_whose_time_is_set_back_while_it_is_hashed_is_named(run: ClosedRun) -> None:
+    big = run.paths.leg(1, "A1").wire_bytes(2)
+    with while_hashed(big, lambda: os.utime(big, ns=(0, 0))):
+        problem = refusal(run).problems[0]
+    assert (problem.code, problem.where) == (Code.CHANGED_WHILE_READ, "data/legs/01-A1/wire/02.bin")
+
+
+def test_an_enormous_file_is_refused_before_it_is_read(run: ClosedRun) -> None:
+    with run.paths.leg(1, "A1").wire_bytes(2).open("wb") as stream:
+        stream.truncate(1 << 40)
+    started = time.monotonic()
+    assert refusal(run).codes == (Code.TOO_LARGE,)
+    assert time.monotonic() - started < 5
+
+
+def test_a_run_without_its_marker_or_its_outcome_is_refused(run: ClosedRun) -> None:
+    outcome = run.paths.outcome.read_bytes()
+    run.paths.outcome.unlink()
+    assert refusal(run).codes == (Code.MISSING_FILE,)
+    run.paths.outcome.write_bytes(outcome)
+    run.paths.layout.unlink()
+    (run.paths.packet / "marker.copy.json").unlink()
+    problem = refusal(run).problems[0]
+    assert (problem.code, problem.where) == (Code.MISSING_FILE, "data/packet/marker.copy.json")
+
+
+def test_an_outcome_that_is_not_the_one_that_is_sealed_is_refused(run: ClosedRun) -> None:
+    outcome = Outcome(outcome=OutcomeKind.PHASE_STOPPED, cause=None, detail=(), legs_closed=("A1",))
+    assert refusal(ClosedRun(run.paths, outcome)).codes == (Code.SEAL_FOREIGN,)
+
+
+def test_folders_within_folders_without_end_are_refused(run: ClosedRun) -> None:
+    deep = run.paths.legs.joinpath(*["x"] * 40)
+    deep.mkdir(parents=True)
+    (deep / "file").write_bytes(b"")
+    assert refusal(run).codes == (Code.FORBIDDEN_FILE,)
+
+
+def test_a_payload_that_is_no_folder_is_refused(run: ClosedRun) -> None:
+    run.paths.data.rename(run.paths.root.parent / "elsewhere")
+    assert refusal(run).codes == (Code.READ_FAILED,)
+    run.paths.data.symlink_to(run.paths.root.parent / "elsewhere")
+    assert refusal(run).codes == (Code.FORBIDDEN_FILE,)
+
+
+def test_what_the_packet_pins_stands_in_the_statement(tmp_path: Path) -> None:
+    packet = make_packet(
+        sources=[
+            {"kind": "git", "name": "serving", "commit": "a" * 40, "tree_dirhash": "b" * 64, "files": 1},
+            {
+                "kind": "installed",
+                "name": "vllm",
+                "version": "1",
+                "record_sha256": "c" * 64,
+                "files_dirhash": "d" * 64,
+                "files": 1,
+            },
+        ],
+        models=[{"name": "tiny", "manifest_sha256": "e" * 64, "files": 1, "bytes": 1}],
+    )
+    run = write_run(tmp_path / RUN_NAME)
+    (run.paths.packet / "packet.json").write_bytes(packet.canonical())
+    (run.paths.packet / "marker.copy.json").write_bytes(make_marker(packet).canonical())
+    said = seal_run(run, NOTHING_SHA256).statement.predicate.resolved_dependencies
+    assert [(one.name, one.digest.sha256[0]) for one in said] == [
+        ("git/serving", "b"),
+        ("installed/vllm", "d"),
+        ("model/tiny", "e"),
+    ]
