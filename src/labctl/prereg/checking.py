@@ -7,21 +7,13 @@ from typing import NamedTuple
 
 from labctl.codes import Code
 from labctl.errors import InvalidPreregistration, Problem
+from labctl.prereg.campaign_file import shown_path
 from labctl.prereg.campaign_files import load_campaign
-from labctl.prereg.finding import Finding
-from labctl.prereg.load import (
-    load_host_profile,
-    load_model_manifest,
-    load_oracle,
-    load_suite,
-    read_campaign_file,
-    shown_path,
-)
-from labctl.prereg.strict_yaml import read_yaml
-from labctl.prereg.words import nearest, shown
+from labctl.prereg.kinds import kind_of
+from labctl.prereg.load import load_host_profile, load_suite
+from labctl.prereg.model_manifest import load_model_manifest
+from labctl.prereg.oracle_file import load_oracle
 
-KINDS = ("endpoint", "suite", "host")
-LATER_KINDS = ("component", "probe")
 _YAML = frozenset({".yaml", ".yml"})
 _BY_FOLDER = {"oracles": ".json", "models": ".sha256"}
 
@@ -101,36 +93,10 @@ def _load(path: Path) -> object:
 
 
 def _load_yaml(path: Path) -> object:
-    match _kind_of(path):
+    match kind_of(path):
         case "suite":
             return load_suite(path)
         case "host":
             return load_host_profile(path)
         case _:
             return load_campaign(path)
-
-
-def _kind_of(path: Path) -> str:
-    document = read_yaml(read_campaign_file(path), shown_path(path))
-    kind = document.tree.get("kind") if isinstance(document.tree, dict) else None
-    if isinstance(kind, str) and kind in KINDS:
-        return kind
-    problems = list(document.problems)
-    if not document.faulty & {(), ("kind",)}:
-        problems.append(_kind_finding(document.tree).at(document.places))
-    raise InvalidPreregistration(problems)
-
-
-def _kind_finding(tree: object) -> Finding:
-    if not isinstance(tree, dict):
-        return Finding((), "a mapping", shown(tree), "write a campaign file", Code.WRONG_TYPE)
-    expected = f"one of {', '.join(KINDS)}"
-    if "kind" not in tree:
-        return Finding((), f"the key `kind` with {expected}", "no such key", "add it", Code.MISSING_KEY)
-    kind = tree["kind"]
-    if kind in LATER_KINDS:
-        got = f"{kind}, which this version does not know"
-        return Finding(("kind",), expected, got, "use a version that runs such campaigns", Code.WRONG_VALUE)
-    guess = nearest(kind, KINDS) if isinstance(kind, str) else None
-    do = f"did you mean `{guess}`?" if guess else "correct it"
-    return Finding(("kind",), expected, shown(kind), do, Code.WRONG_VALUE)

@@ -1,11 +1,14 @@
 """Model manifests: `sha256sum` lines of every file of a model, read strictly."""
 
 import re
+from pathlib import Path
 
 from labctl.codes import Code
 from labctl.errors import InvalidPreregistration, Problem
 from labctl.frozen import FrozenModel, Sha256
+from labctl.prereg.campaign_file import Attempt, Loaded, attempt, read_campaign_file, shown_path
 from labctl.prereg.model import RelativePath
+from labctl.prereg.places import no_places
 
 _LINE = re.compile(r"([0-9a-f]{64})  ([A-Za-z0-9][A-Za-z0-9._-]*(?:/[A-Za-z0-9][A-Za-z0-9._-]*)*)")
 
@@ -51,3 +54,23 @@ def parse_model_manifest(data: bytes, file: str) -> ModelManifest:
     if problems:
         raise InvalidPreregistration(problems)
     return ModelManifest(files=tuple(ModelFile(path=path, sha256=digest) for path, digest in files.items()))
+
+
+def try_model_manifest(path: Path) -> Attempt[ModelManifest]:
+    """Read a model manifest."""
+    file = shown_path(path)
+    try:
+        data = read_campaign_file(path)
+        manifest = parse_model_manifest(data, file)
+    except InvalidPreregistration as error:
+        return Attempt(None, error.problems)
+    return attempt(path, data, (manifest, no_places(file), ()))
+
+
+def load_model_manifest(path: Path) -> Loaded[ModelManifest]:
+    """Read a model manifest.
+
+    Raises:
+        InvalidPreregistration: with every line that is wrong.
+    """
+    return try_model_manifest(path).required()

@@ -36,26 +36,61 @@ class YamlDocument(NamedTuple):
 def read_yaml(data: bytes, file: str) -> YamlDocument:
     """Read one document; problems are in the result, so that a caller can add its own."""
     text, problems = read_text(data, file)
-    reader = _Reader(file, problems)
+    notes = _Notes(file, problems)
     if text is None:
-        reader.faulty.add(())
-    tree = None if text is None else reader.read(text)
-    return YamlDocument(
-        tree, Places(file, reader.keys, reader.values), tuple(reader.problems), frozenset(reader.faulty)
-    )
+        notes.faulty.add(())
+    tree = None if text is None else _Reader(notes).read(text)
+    return YamlDocument(tree, Places(file, notes.keys, notes.values), tuple(notes.problems), frozenset(notes.faulty))
 
 
 class _Stopped(Exception):
     """Reading further makes no sense."""
 
 
-class _Reader:
+class _Notes:
+    """Where things stand in the file, and what is wrong with it."""
+
     def __init__(self, file: str, problems: list[Problem]) -> None:
         self.file = file
         self.problems = problems
         self.keys: dict[TreePath, Spot] = {}
         self.values: dict[TreePath, Spot] = {}
         self.faulty: set[TreePath] = set()
+
+    def complain(self, code: Code, spot: Spot, expected: str, got: str, do: str) -> None:
+        self.problems.append(Problem(code, f"{self.file}:{spot.line}:{spot.column}", expected, got, do))
+
+    def syntax(self, error: yaml.MarkedYAMLError) -> None:
+        spot = _spot_of(error.problem_mark or error.context_mark)
+        got = " ".join(part for part in (error.problem, error.context) if part)
+        self.faulty.add(())
+        if "nesting depth" in got:  # libyaml scans ahead of its events, up to a bound of its own
+            self.complain(Code.TOO_LARGE, spot, f"at most {MAX_DEPTH} levels", "deeper nesting", "flatten it")
+        else:
+            self.complain(Code.YAML_SYNTAX, spot, "YAML", got or "something else", "correct the syntax")
+
+    def stop(self, code: Code, event: yaml.Event, words: tuple[str, str, str]) -> NoReturn:
+        self.complain(code, _spot(event), *words)
+        self.faulty.add(())
+        raise _Stopped
+
+    def features(self, event: yaml.Event, path: TreePath) -> None:
+        anchor, tag = getattr(event, "anchor", None), getattr(event, "tag", None)
+        found = [f"the tag {tag}"] if tag is not None else []
+        if isinstance(event, yaml.AliasEvent):
+            found.append(f"the alias *{anchor}")
+        elif anchor is not None:
+            found.append(f"the anchor &{anchor}")
+        for feature in found:
+            self.faulty.add(path)
+            self.complain(Code.YAML_FEATURE, _spot(event), "plain YAML", feature, "write the value out")
+
+
+class _Reader:
+    """Builds the tree from the parser's events."""
+
+    def __init__(self, notes: _Notes) -> None:
+        self.notes = notes
         self.nodes = 0
 
     def read(self, text: str) -> Tree:
@@ -68,43 +103,28 @@ class _Reader:
         except _Stopped:
             pass
         except yaml.MarkedYAMLError as error:
-            self.syntax(error)
+            self.notes.syntax(error)
         return tree
-
-    def syntax(self, error: yaml.MarkedYAMLError) -> None:
-        spot = _spot_of(error.problem_mark or error.context_mark)
-        got = " ".join(part for part in (error.problem, error.context) if part)
-        self.faulty.add(())
-        if "nesting depth" in got:  # libyaml scans ahead of its events, up to a bound of its own
-            self.complain(Code.TOO_LARGE, spot, f"at most {MAX_DEPTH} levels", "deeper nesting", "flatten it")
-        else:
-            self.complain(Code.YAML_SYNTAX, spot, "YAML", got or "something else", "correct the syntax")
-
-    def complain(self, code: Code, spot: Spot, expected: str, got: str, do: str) -> None:
-        self.problems.append(Problem(code, f"{self.file}:{spot.line}:{spot.column}", expected, got, do))
 
     def document(self, event: yaml.Event, events: Iterator[yaml.Event]) -> Tree:
         if not isinstance(event, yaml.DocumentStartEvent):
-            self.stop(Code.YAML_SYNTAX, event, ("a document", "an empty file", "write the file"))
+            self.notes.stop(Code.YAML_SYNTAX, event, ("a document", "an empty file", "write the file"))
         if event.version is not None or event.tags:
-            self.complain(Code.YAML_FEATURE, _spot(event), "no directive", "a directive", "remove the line")
+            self.notes.complain(Code.YAML_FEATURE, _spot(event), "no directive", "a directive", "remove the line")
         tree = self.node(next(events), events, ())
         next(events)  # the end of the document
         return tree
 
     def end(self, event: yaml.Event) -> None:
         if isinstance(event, yaml.DocumentStartEvent):
-            self.complain(Code.YAML_FEATURE, _spot(event), "one document", "a second one", "write a file for each")
-
-    def stop(self, code: Code, event: yaml.Event, words: tuple[str, str, str]) -> NoReturn:
-        self.complain(code, _spot(event), *words)
-        self.faulty.add(())
-        raise _Stopped
+            self.notes.complain(
+                Code.YAML_FEATURE, _spot(event), "one document", "a second one", "write a file for each"
+            )
 
     def node(self, event: yaml.Event, events: Iterator[yaml.Event], path: TreePath) -> Tree:
         self.count(event, path)
-        self.values[path] = _spot(event)
-        self.features(event, path)
+        self.notes.values[path] = _spot(event)
+        self.notes.features(event, path)
         match event:
             case yaml.MappingStartEvent():
                 return self.mapping(events, path)
@@ -118,20 +138,9 @@ class _Reader:
     def count(self, event: yaml.Event, path: TreePath) -> None:
         self.nodes += 1
         if self.nodes > MAX_NODES:
-            self.stop(Code.TOO_LARGE, event, (f"at most {MAX_NODES} nodes", "more", "split the file"))
+            self.notes.stop(Code.TOO_LARGE, event, (f"at most {MAX_NODES} nodes", "more", "split the file"))
         if len(path) >= MAX_DEPTH and not isinstance(event, yaml.ScalarEvent):
-            self.stop(Code.TOO_LARGE, event, (f"at most {MAX_DEPTH} levels", "deeper nesting", "flatten it"))
-
-    def features(self, event: yaml.Event, path: TreePath) -> None:
-        anchor, tag = getattr(event, "anchor", None), getattr(event, "tag", None)
-        found = [f"the tag {tag}"] if tag is not None else []
-        if isinstance(event, yaml.AliasEvent):
-            found.append(f"the alias *{anchor}")
-        elif anchor is not None:
-            found.append(f"the anchor &{anchor}")
-        for feature in found:
-            self.faulty.add(path)
-            self.complain(Code.YAML_FEATURE, _spot(event), "plain YAML", feature, "write the value out")
+            self.notes.stop(Code.TOO_LARGE, event, (f"at most {MAX_DEPTH} levels", "deeper nesting", "flatten it"))
 
     def mapping(self, events: Iterator[yaml.Event], path: TreePath) -> dict[str, Any]:
         tree: dict[str, Any] = {}
@@ -139,12 +148,12 @@ class _Reader:
             key = self.key(event, path)
             repeated = key in tree
             if repeated:
-                first = self.keys[(*path, key)]
+                first = self.notes.keys[(*path, key)]
                 got = f"`{key}` again, first in line {first.line}"
-                self.complain(Code.DUPLICATE_KEY, _spot(event), "each key once", got, "keep one of them")
-                self.faulty.add((*path, key))
+                self.notes.complain(Code.DUPLICATE_KEY, _spot(event), "each key once", got, "keep one of them")
+                self.notes.faulty.add((*path, key))
             else:
-                self.keys[(*path, key)] = _spot(event)
+                self.notes.keys[(*path, key)] = _spot(event)
             value = self.node(next(events), events, (*path, key))
             if not repeated:
                 tree[key] = value
@@ -153,19 +162,23 @@ class _Reader:
     def key(self, event: yaml.Event, path: TreePath) -> str:
         self.count(event, path)
         if not isinstance(event, yaml.ScalarEvent):
-            self.stop(Code.YAML_FEATURE, event, ("a text key", "a key of another kind", "write a word as the key"))
-        self.features(event, path)
+            self.notes.stop(
+                Code.YAML_FEATURE, event, ("a text key", "a key of another kind", "write a word as the key")
+            )
+        self.notes.features(event, path)
         text = str(event.value)
         if _is_plain(event) and text == "<<":
-            self.faulty.add(path)
-            self.complain(Code.YAML_FEATURE, _spot(event), "plain YAML", "the merge key <<", "write the keys out")
+            self.notes.faulty.add(path)
+            self.notes.complain(Code.YAML_FEATURE, _spot(event), "plain YAML", "the merge key <<", "write the keys out")
         elif hidden := hidden_character(text):
-            self.faulty.add(path)
-            self.complain(Code.NOT_TEXT, _spot(event), "visible characters", f"the escape of {hidden}", "remove it")
+            self.notes.faulty.add(path)
+            self.notes.complain(
+                Code.NOT_TEXT, _spot(event), "visible characters", f"the escape of {hidden}", "remove it"
+            )
         elif _is_plain(event) and not isinstance(read_plain(text), str):
-            self.faulty.add((*path, text))
+            self.notes.faulty.add((*path, text))
             got = f"the plain key {text}" if text else "an empty key"
-            self.complain(Code.AMBIGUOUS_SCALAR, _spot(event), "a text key", got, f'quote it as "{text}"')
+            self.notes.complain(Code.AMBIGUOUS_SCALAR, _spot(event), "a text key", got, f'quote it as "{text}"')
         return text
 
     def sequence(self, events: Iterator[yaml.Event], path: TreePath) -> list[Any]:
@@ -177,20 +190,24 @@ class _Reader:
     def scalar(self, event: yaml.ScalarEvent, path: TreePath) -> Tree:
         text = str(event.value)
         if hidden := hidden_character(text):
-            self.faulty.add(path)
-            self.complain(Code.NOT_TEXT, _spot(event), "visible characters", f"the escape of {hidden}", "remove it")
+            self.notes.faulty.add(path)
+            self.notes.complain(
+                Code.NOT_TEXT, _spot(event), "visible characters", f"the escape of {hidden}", "remove it"
+            )
             return _HIDDEN_VALUE
         if not _is_plain(event):
             return text
         value = read_plain(text)
         if not isinstance(value, Reading):
             return value
-        self.faulty.add(path)
+        self.notes.faulty.add(path)
         if value is Reading.TOO_LARGE:
             limit = f"a number of at most {MAX_INT_DIGITS} digits"
-            self.complain(Code.TOO_LARGE, _spot(event), limit, f"{len(text)} characters", "quote it if it is text")
+            self.notes.complain(
+                Code.TOO_LARGE, _spot(event), limit, f"{len(text)} characters", "quote it if it is text"
+            )
         else:
-            self.complain(Code.AMBIGUOUS_SCALAR, _spot(event), "one meaning", _plain(text), _clearer(text))
+            self.notes.complain(Code.AMBIGUOUS_SCALAR, _spot(event), "one meaning", _plain(text), _clearer(text))
         return text
 
 

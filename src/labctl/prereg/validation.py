@@ -21,10 +21,11 @@ from labctl.prereg.strict_yaml import Tree, YamlDocument
 
 MAX_REPAIRS = 8
 CheckedT = TypeVar("CheckedT", bound=FrozenModel)
+Rules = Callable[[CheckedT], Iterable[Finding]]
 
 
 def validate(
-    document: YamlDocument, kind: type[CheckedT], rules: Callable[[CheckedT], Iterable[Finding]]
+    document: YamlDocument, kind: type[CheckedT], rules: Rules[CheckedT]
 ) -> tuple[CheckedT | None, Places, tuple[Problem, ...]]:
     """The model (perhaps repaired), the places of its values, and every problem in the order of the file."""
     tree, places = document.tree, document.places

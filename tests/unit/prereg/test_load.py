@@ -8,14 +8,10 @@ import pytest
 from labctl.codes import Code
 from labctl.digest import sha256_hex
 from labctl.errors import InvalidPreregistration
-from labctl.prereg.load import (
-    load_host_profile,
-    load_model_manifest,
-    load_oracle,
-    load_preregistration,
-    load_suite,
-    shown_path,
-)
+from labctl.prereg.campaign_file import shown_path
+from labctl.prereg.load import load_host_profile, load_preregistration, load_suite
+from labctl.prereg.model_manifest import load_model_manifest
+from labctl.prereg.oracle_file import load_oracle
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "prereg"
 

@@ -1,0 +1,79 @@
+"""The files that a preregistration names, below one root, and the problems met in reading them."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn, TypeVar
+
+from labctl.codes import Code
+from labctl.errors import InvalidPreregistration, Problem
+from labctl.frozen import FrozenModel
+from labctl.prereg.campaign_file import Attempt, Loaded
+from labctl.prereg.finding import Finding
+from labctl.prereg.model import Preregistration
+from labctl.prereg.places import TreePath
+
+NamedT = TypeVar("NamedT", bound=FrozenModel)
+
+
+@dataclass(slots=True)
+class NamedFiles:
+    """The preregistration, the root that its paths start from, and every problem so far."""
+
+    preregistration: Loaded[Preregistration]
+    root: Path
+    problems: list[Problem]
+
+    def read(self, key: TreePath, name: str, reader: Callable[[Path], Attempt[NamedT]]) -> Loaded[NamedT] | None:
+        """A file that the value at a key names, if it is there and right."""
+        if not self._is_here(key, name):
+            return None
+        attempt = reader(self.root / name)
+        self.problems += attempt.problems
+        return None if attempt.problems else attempt.loaded
+
+    def here(self, key: TreePath, name: str | None) -> Path | None:
+        """The path of a file that the value at a key names, if it is there; its content is not looked at."""
+        return self.root / name if name is not None and self._is_here(key, name) else None
+
+    def _is_here(self, key: TreePath, name: str) -> bool:
+        where = self.preregistration.places.of_value(key)
+        if not (self.root / name).resolve().is_relative_to(self.root.resolve()):
+            expected, do = f"a path inside {self.root.name}/", "copy the file into the campaign repository"
+            self.problems.append(Problem(Code.BAD_PATH, where, expected, f"{name}, a link that leaves it", do))
+            return False
+        got = _other_than_file(self.root / name)
+        if got is not None:
+            expected, do = f"a file below {self.root.name}/", "correct the path, or write the file"
+            self.problems.append(Problem(Code.BAD_PATH, where, expected, f"{name}, where there is {got}", do))
+        return got is None
+
+    def add(self, findings: Iterator[Finding]) -> None:
+        """Note what contradicts the preregistration, at its place there."""
+        self.problems += [finding.at(self.preregistration.places) for finding in findings]
+
+    def refuse(self) -> NoReturn:
+        """End here.
+
+        Raises:
+            InvalidPreregistration: with every problem, the preregistration's own first.
+        """
+        raise InvalidPreregistration(_by_file(self.problems))
+
+
+def _other_than_file(path: Path) -> str | None:
+    if path.is_symlink():
+        return "a symbolic link"
+    if not path.exists():
+        return "nothing"
+    return None if path.is_file() else "something else"
+
+
+def _by_file(problems: list[Problem]) -> list[Problem]:
+    own = list(dict.fromkeys(problem.where.rsplit(":", 2)[0] for problem in problems))
+
+    def place(problem: Problem) -> tuple[int, int, int]:
+        file, line, column = problem.where.rsplit(":", 2)
+        return own.index(file), int(line), int(column)
+
+    return sorted(dict.fromkeys(problems), key=place)
