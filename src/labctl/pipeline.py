@@ -23,6 +23,7 @@ from labctl.host.processes import own_identity
 from labctl.judges import Judgement, JudgeRequest, judge_phase, judge_run
 from labctl.ledger import LedgerEvent, append_ledger, last_digest
 from labctl.marker import ConsumedPacket, ConsumeRequest, consume_marker, new_run_name, require_unspent
+from labctl.packet.attempts import refuse_overtaken
 from labctl.packet.opening import read_vocabulary
 from labctl.packet.review import ReviewedPacket, require_reviews
 from labctl.prereg.load import load_suite
@@ -69,6 +70,7 @@ def consume_and_run(job: Job) -> Done:
     job.announce("checking the packet and its approvals")
     require_unspent(job.roots.authorization, job.folder.root.name)
     reviewed = require_reviews(job.folder, job.clock)
+    refuse_overtaken(reviewed.packet, job.roots.authorization)
     with _scratch(job.roots) as scratch:
         preflight = _preflight(reviewed, job, scratch)
         with _orderly_stop() as stop:

@@ -16,7 +16,7 @@ Campaign = Annotated[Path, typer.Argument(help="The campaign file.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Machine output on stdout.")]
 
 
-class RehearsedService(StrEnum):
+class TargetName(StrEnum):
     """What a rehearsal runs."""
 
     EMBEDDED = "embedded"
@@ -55,8 +55,8 @@ def consume_and_run(
 
 def rehearse(
     campaign: Campaign,
-    service: Annotated[RehearsedService, typer.Option(help="The embedded endpoint, or the real service.")] = (
-        RehearsedService.EMBEDDED
+    service: Annotated[TargetName, typer.Option(help="The embedded endpoint, or the real service.")] = (
+        TargetName.EMBEDDED
     ),
     as_json: AsJson = False,
 ) -> None:
@@ -66,7 +66,7 @@ def rehearse(
     from labctl.packet.machine import packet_folder
     from labctl.packet.rehearsal import RehearsalTarget, freeze_rehearsal
 
-    kind = RehearsalTarget.EMBEDDED if service is RehearsedService.EMBEDDED else RehearsalTarget.REGISTERED
+    kind = RehearsalTarget.EMBEDDED if service is TargetName.EMBEDDED else RehearsalTarget.REGISTERED
     packet = freeze_rehearsal(FreezeRequest(campaign, progress=show.progress), kind)
     _run(packet_folder(packet, find_repository(campaign)), as_json)
 

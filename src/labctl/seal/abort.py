@@ -79,6 +79,12 @@ def restore_copies(root: Path, packet: PacketPaths, marker_bytes: bytes) -> None
     for source in (packet.packet, packet.prereg, packet.engine):
         complete_once(paths.packet / source.name, read_regular(source, limit_bytes=MAX_DOCUMENT_BYTES))
     complete_once(paths.packet / "marker.copy.json", marker_bytes)
+    for folder in (packet.inputs, packet.approvals):
+        files = sorted(folder.iterdir()) if folder.is_dir() else []
+        if files:
+            make_folders(paths.packet / folder.name)
+        for file in files:
+            complete_once(paths.packet / folder.name / file.name, read_regular(file, limit_bytes=MAX_DOCUMENT_BYTES))
 
 
 def _require_unsealed(paths: RunPaths) -> None:
