@@ -9,7 +9,7 @@ run = builder.seal(tmp_path)                 # a SealedRun; builder.root is its 
 What can be spoiled:
 
 - `RunBuilder(...)`: `order`, `prompts`, `tokens`, `packet` (changes to the packet's document, merged key by key, a
-  treatment replaced whole), `stops` (whether a phase stop is registered).
+  treatment replaced whole), `stops` (whether a phase stop is registered), `api` (completions or chat).
 - a leg: `before`, `after` (counter values by vocabulary field; None: absent; `accepted_per_position` is a list),
   `log`, `maps`, `observed_argv`, `observed_environment`, `exit_cause`.
 - a row: `ids`, `gap_ns`, `cached_tokens`, `finish`, `model`, `has_kernel_stamps`, `clock_step_ns`, `suspended_ns`,
@@ -139,6 +139,7 @@ class RunBuilder:
     prompts: int = 2
     tokens: int = 101
     stops: bool = True
+    api: Api = Api.COMPLETIONS
     packet: dict[str, object] = field(default_factory=dict)
     gap_ns: dict[str, int] = field(default_factory=lambda: {"A": 1_000_000, "B": 1_400_000})
     edits: dict[str, Edit] = field(default_factory=dict)
@@ -221,7 +222,7 @@ class RunBuilder:
                 ],
             },
             "treatment": {"argument": "--speculative-config", "control": None, "candidate": SPECULATION},
-            "workload": {"max_tokens": self.tokens},
+            "workload": {"max_tokens": self.tokens, "api": self.api.value},
             "schedule": {"order": list(self.order), "stop_after_first_pair": self.stops},
             "gates": gates,
             "decision": {
@@ -233,12 +234,16 @@ class RunBuilder:
         }
 
     def _suite_document(self) -> dict[str, object]:
-        prompts = [{"id": f"p{number:02d}", "text": f"prompt {number}"} for number in range(1, self.prompts + 1)]
+        texts = [(f"p{number:02d}", f"prompt {number}") for number in range(1, self.prompts + 1)]
+        prompts = [{"id": name, **self._content(text)} for name, text in texts]
         return {"labctl": 1, "kind": "suite", "id": "synthetic", "prompts": prompts}
 
+    def _content(self, text: str) -> dict[str, object]:
+        is_chat = self.api is Api.CHAT
+        return {"messages": [{"role": "user", "content": text}]} if is_chat else {"text": text}
+
     def _suite_bytes(self) -> bytes:
-        prompts = "".join(f'  - {{id: {prompt.id}, text: "{prompt.text}"}}\n' for prompt in self.suite.prompts)
-        return f"labctl: 1\nkind: suite\nid: synthetic\nprompts:\n{prompts}".encode()
+        return json.dumps(self._suite_document()).encode()  # flow style is YAML too
 
     def _oracle_bytes(self) -> bytes:
         rows = [
@@ -257,7 +262,7 @@ class RunBuilder:
                 "labctl": 1,
                 "kind": "oracle",
                 "suite_sha256": sha256_hex(self._suite_bytes()),
-                "api": "completions",
+                "api": self.api.value,
                 "max_tokens": self.tokens,
                 "ignore_eos": False,
                 "origin": origin,
@@ -375,7 +380,7 @@ class RunBuilder:
             paths=paths,
             limits=_limits(registered),
             requests=Requests(
-                api=Api.COMPLETIONS,
+                api=workload.api,
                 prompts=self.suite.prompts,
                 max_tokens=workload.max_tokens,
                 seed=workload.seed,
@@ -515,8 +520,9 @@ def _prometheus(counters: dict[str, float | list[float] | None], order: WorkOrde
     lines = []
     for field_name, value in counters.items():
         sample = names[field_name]
-        kind = "gauge" if field_name.startswith(("process", "requests_r", "requests_w")) else "counter"
-        lines += [f"# HELP {sample.removesuffix('_total')} x", f"# TYPE {sample.removesuffix('_total')} {kind}"]
+        kind = "histogram" if sample.endswith("_sum") else "counter" if sample.endswith("_total") else "gauge"
+        family = sample.removesuffix("_total").removesuffix("_sum")
+        lines += [f"# HELP {family} x", f"# TYPE {family} {kind}"]
         match value:
             case None:
                 del lines[-2:]
@@ -563,12 +569,14 @@ def _chunk(data: bytes) -> bytes:
     return f"{len(data):x}\r\n".encode() + data + b"\r\n"
 
 
-def _events(row: RowScript, model: str) -> list[bytes]:
+def _events(row: RowScript, model: str, api: Api) -> list[bytes]:
     head: dict[str, object] = {"id": "cmpl-1", "object": "text_completion", "created": 1, "model": row.model or model}
     steps = row.steps()
     events = []
     for number, ids in enumerate(steps):
-        choice: dict[str, object] = {"index": 0, "text": "".join(map(_text, ids)), "logprobs": None, "token_ids": ids}
+        text = "".join(map(_text, ids))
+        said = {"text": text} if api is Api.COMPLETIONS else {"delta": {"content": text}}
+        choice: dict[str, object] = {"index": 0, **said, "logprobs": None, "token_ids": ids}
         choice["finish_reason"] = row.finish if number == len(steps) - 1 else None
         if number == 0:
             choice["prompt_token_ids"] = row.prompt_ids
@@ -582,9 +590,9 @@ def _events(row: RowScript, model: str) -> list[bytes]:
     return [*bodies, b"data: [DONE]\n\n"]
 
 
-def _portions(row: RowScript, model: str) -> list[bytes]:
+def _portions(row: RowScript, model: str, api: Api) -> list[bytes]:
     """What each read delivers."""
-    bodies = _events(row, model)
+    bodies = _events(row, model, api)
     if row.edit_body is not None:
         bodies = [row.edit_body(b"".join(bodies))]
     portions = [HEAD, *map(_chunk, bodies[:-1]), _chunk(bodies[-1]) + b"0\r\n\r\n"]
@@ -600,10 +608,12 @@ def _wire(leg: LegScript, order: WorkOrder, numbered: tuple[int, RowScript]) -> 
     model = f"labctl-{order.nonce}"
     prompt = order.requests.prompts[number - 1]
     asked = Generation(model=model, max_tokens=order.requests.max_tokens, seed=order.requests.seed)
-    body = request_body(asked, prompt.text or "")
-    head = f"POST /v1/completions HTTP/1.1\r\nHost: 127.0.0.1:{order.port}\r\nContent-Length: {len(body)}\r\n\r\n"
+    messages = [message.model_dump(mode="json") for message in prompt.messages or ()]
+    body = request_body(asked, prompt.text or messages)
+    path = VOCABULARY.endpoints.chat if messages else VOCABULARY.endpoints.completions
+    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{order.port}\r\nContent-Length: {len(body)}\r\n\r\n"
     start_ns = leg.base_ns + number * 10_000_000_000
-    portions = _portions(row, model)
+    portions = _portions(row, model, order.requests.api)
     # The head comes with the first token; so an arrival is start + 5 ms + gap x event.
     times_ns = [start_ns + 5_000_000 + row.gap_ns * max(place - 1, 0) for place in range(len(portions))]
     end_ns = times_ns[-1] if times_ns else start_ns + 5_000_000

@@ -11,10 +11,11 @@ from labctl.errors import Problem
 from labctl.packet.model import Packet
 from labctl.prereg.model import Arm
 from labctl.prereg.suite import Oracle, Suite
+from labctl.protocol import Event
 from labctl.records.leg import LegExit, Postflight, ProcessRecord
 from labctl.records.marker import Marker
 from labctl.records.order import LegStarted, WorkOrder
-from labctl.records.run import JournalEntry, Outcome, PhaseAnswer
+from labctl.records.run import JournalEntry, Outcome, OutcomeKind, PhaseAnswer
 from labctl.records.wire import WireRow
 
 SHOWN_CHARACTERS = 300
@@ -53,13 +54,25 @@ class RunEvidence:
     marker: Marker
     marker_sha256: str
     engine: EngineVocabulary
-    suite: Suite
+    suite: Suite | None
+    """None only where the controller was killed before it had written anything but the packet."""
     oracle: Oracle | None
     legs: tuple[LegEvidence, ...]
     journal: tuple[JournalEntry, ...]
     outcome: Outcome | None
     answers: tuple[PhaseAnswer, ...]
     conflicts: tuple[Problem, ...]
+
+    @property
+    def is_aborted(self) -> bool:
+        """Whether the run was aborted."""
+        return self.outcome is not None and self.outcome.outcome is OutcomeKind.ABORTED
+
+    def was_cut_short(self, leg: str) -> bool:
+        """Whether a leg belongs to an aborted run whose journal never closes it: it may hold half of anything."""
+        return self.is_aborted and not any(
+            entry.event is Event.LEG_CLOSED and entry.leg == leg for entry in self.journal
+        )
 
     def arm(self, arm: Arm) -> tuple[LegEvidence, ...]:
         """The starts of one arm, in order."""

@@ -12,7 +12,6 @@ from labctl.prereg.suite import Prompt
 from labctl.records.leg import StopCause
 from labctl.records.order import WorkOrder
 from labctl.records.requests import Generation, request_body
-from labctl.records.run import OutcomeKind
 from labctl.records.wire import WireRow
 
 MIB = 1 << 20
@@ -66,7 +65,7 @@ def _content_conflicts(evidence: RunEvidence, leg: LegEvidence, order: WorkOrder
         [
             ("argv", fill(arm_argv(preregistration, leg.arm), values), order.argv),
             ("environment", expected_environment(evidence.packet, order, values), order.environment),
-            ("prompts", evidence.suite.prompts, requests.prompts),
+            ("prompts", () if evidence.suite is None else evidence.suite.prompts, requests.prompts),
             ("api", workload.api, requests.api),
             ("max_tokens", workload.max_tokens, requests.max_tokens),
             ("seed", workload.seed, requests.seed),
@@ -140,6 +139,6 @@ def _ending_conflicts(evidence: RunEvidence, leg: LegEvidence, where: str) -> It
     yield from differences(f"{where}/exit.json", [("leg", leg.name, leg.exit.leg)])
     completed = sum(wire.closed.ended == "complete" for wire in leg.wires)
     yield from differences(f"{where}/exit.json", [("completed rows", completed, leg.exit.rows_completed)])
-    is_whole_run = evidence.outcome is not None and evidence.outcome.outcome is not OutcomeKind.ABORTED
+    is_whole_run = evidence.outcome is not None and not evidence.is_aborted
     if is_whole_run and leg.exit.cause is not StopCause.COMPLETED:
         yield conflict(f"{where}/exit.json: cause", StopCause.COMPLETED, leg.exit.cause)

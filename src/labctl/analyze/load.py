@@ -7,7 +7,7 @@ from labctl.analyze.files import EvidenceFiles, require_readable
 from labctl.analyze.leg_conflicts import leg_conflicts
 from labctl.analyze.load_leg import load_leg
 from labctl.analyze.record_reader import RecordReader
-from labctl.analyze.run_conflicts import journal_conflicts, packet_conflicts, phase_conflicts
+from labctl.analyze.run_conflicts import journal_conflicts, packet_conflicts, phase_conflicts, pinned_conflicts
 from labctl.digest import sha256_hex
 from labctl.engines.vocabulary import EngineVocabulary
 from labctl.errors import MalformedRecord
@@ -16,42 +16,72 @@ from labctl.packet.model import Packet
 from labctl.prereg.model import TeacherOracle
 from labctl.prereg.strict_yaml import read_yaml
 from labctl.prereg.suite import Oracle, Suite
+from labctl.protocol import Event
 from labctl.records.marker import Marker
 from labctl.records.run import JournalEntry, Outcome, OutcomeKind, PhaseAnswer
+from labctl.records.seal import SealOutcome
 
 
-def load_evidence(files: EvidenceFiles) -> RunEvidence:
+def load_evidence(files: EvidenceFiles, sealed: SealOutcome | None = None) -> RunEvidence:
     """Everything that a run's files say, with every contradiction between them.
+
+    Args:
+        files: the run.
+        sealed: how the run ended, as its seal says; None for a run that still goes on.
 
     Raises:
         BrokenEvidence: packet, marker, vocabulary or suite cannot be read, so that nothing can be judged.
     """
     reader = RecordReader(files, frozenset(files.names()))
-    packet_bytes = require_readable(files, "packet/packet.json")
-    marker_bytes = require_readable(files, "packet/marker.copy.json")
-    engine_bytes = require_readable(files, "packet/engine.json")
+    is_aborted = sealed is not None and sealed.outcome is OutcomeKind.ABORTED
+    has_legs = any(name.startswith("legs/") for name in reader.names)
+    evidence = _opened(reader, is_bare=is_aborted and not has_legs)
+    journal = _journal(reader, may_be_torn=is_aborted)
+    evidence = replace(evidence, journal=journal, outcome=_outcome(reader, sealed, journal))
+    evidence = replace(evidence, answers=_answers(reader, evidence))
+    evidence = replace(evidence, legs=_legs(reader, evidence))
+    for leg in evidence.legs:
+        if not evidence.was_cut_short(leg.name):
+            reader.problems += leg_conflicts(evidence, leg)
+    reader.problems += [*journal_conflicts(evidence), *phase_conflicts(evidence)]
+    return replace(evidence, conflicts=tuple(dict.fromkeys(reader.problems)))
+
+
+def _opened(reader: RecordReader, *, is_bare: bool) -> RunEvidence:
+    """What was there before the first leg; where the controller was killed even earlier, as far as it had come."""
+    packet_bytes = require_readable(reader.files, "packet/packet.json")
+    marker_bytes = require_readable(reader.files, "packet/marker.copy.json")
+    engine_bytes = require_readable(reader.files, "packet/engine.json")
     packet = Packet.from_json(packet_bytes, "data/packet/packet.json")
-    outcome = reader.record("outcome.json", Outcome, because=None)
     evidence = RunEvidence(
         packet=packet,
         packet_id=sha256_hex(packet_bytes),
         marker=Marker.from_json(marker_bytes, "data/packet/marker.copy.json"),
         marker_sha256=sha256_hex(marker_bytes),
         engine=EngineVocabulary.from_json(engine_bytes, "data/packet/engine.json"),
-        suite=_suite(files),
-        oracle=_oracle(reader, packet),
+        suite=None if is_bare else _suite(reader.files),
+        oracle=None if is_bare else _oracle(reader, packet),
         legs=(),
-        journal=_journal(reader, is_aborted=outcome is not None and outcome.outcome is OutcomeKind.ABORTED),
-        outcome=outcome,
-        answers=_answers(reader),
+        journal=(),
+        outcome=None,
+        answers=(),
         conflicts=(),
     )
-    reader.problems += packet_conflicts(evidence, files)
-    evidence = replace(evidence, legs=_legs(reader, evidence))
-    for leg in evidence.legs:
-        reader.problems += leg_conflicts(evidence, leg)
-    reader.problems += [*journal_conflicts(evidence), *phase_conflicts(evidence)]
-    return replace(evidence, conflicts=tuple(dict.fromkeys(reader.problems)))
+    reader.problems += packet_conflicts(evidence)
+    if not is_bare:
+        reader.problems += pinned_conflicts(packet, reader.files)
+    return evidence
+
+
+def _outcome(reader: RecordReader, sealed: SealOutcome | None, journal: tuple[JournalEntry, ...]) -> Outcome | None:
+    if sealed is None or sealed.outcome is not OutcomeKind.ABORTED:
+        return reader.record("outcome.json", Outcome, because=None if sealed is None else "every sealed run has one")
+    # What another process sealed for a killed controller counts as aborted, whatever the controller had written.
+    written = reader.leniently().record("outcome.json", Outcome, because=None)
+    if written is not None and written.outcome is OutcomeKind.ABORTED:
+        return written
+    closed = tuple(entry.leg for entry in journal if entry.event is Event.LEG_CLOSED and entry.leg is not None)
+    return Outcome(outcome=OutcomeKind.ABORTED, cause=sealed.cause, detail=sealed.detail, legs_closed=closed)
 
 
 def _suite(files: EvidenceFiles) -> Suite:
@@ -74,12 +104,13 @@ def _oracle(reader: RecordReader, packet: Packet) -> Oracle | None:
         return None
 
 
-def _journal(reader: RecordReader, *, is_aborted: bool) -> tuple[JournalEntry, ...]:
-    data = reader.bytes_of("journal.jsonl", because="every run has a journal") or b""
+def _journal(reader: RecordReader, *, may_be_torn: bool) -> tuple[JournalEntry, ...]:
+    because = None if may_be_torn else "every run has a journal"
+    data = reader.bytes_of("journal.jsonl", because=because) or b""
     entries: list[JournalEntry] = []
     previous = sha256_hex(b"")
     for number, line in enumerate(data.splitlines(keepends=True)):
-        if is_aborted and not line.endswith(b"\n"):
+        if may_be_torn and not line.endswith(b"\n"):
             break  # the controller was killed while it wrote this line; the line stays as evidence of that
         where = f"data/journal.jsonl:{number + 1}"
         try:
@@ -96,10 +127,11 @@ def _journal(reader: RecordReader, *, is_aborted: bool) -> tuple[JournalEntry, .
     return tuple(entries)
 
 
-def _answers(reader: RecordReader) -> tuple[PhaseAnswer, ...]:
-    found = [
-        reader.record(name, PhaseAnswer, because=None) for name in sorted(reader.names) if name.startswith("phase1/")
-    ]
+def _answers(reader: RecordReader, evidence: RunEvidence) -> tuple[PhaseAnswer, ...]:
+    is_answered = any(entry.event in (Event.PHASE_ANSWERED, Event.PHASE_STOPPED) for entry in evidence.journal)
+    source = reader if is_answered or not evidence.is_aborted else reader.leniently()
+    names = sorted(name for name in reader.names if name.startswith("phase1/"))
+    found = [source.record(name, PhaseAnswer, because=None) for name in names]
     return tuple(answer for answer in found if answer is not None)
 
 

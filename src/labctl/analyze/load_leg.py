@@ -9,7 +9,6 @@ from labctl.errors import MalformedRecord
 from labctl.prereg.model import Arm
 from labctl.records.leg import LegExit, Postflight, ProcessRecord, StopCause
 from labctl.records.order import LegStarted, WorkOrder
-from labctl.records.run import OutcomeKind
 from labctl.records.wire import WireRow, read_wire_row
 
 
@@ -19,9 +18,10 @@ def load_leg(reader: RecordReader, evidence: RunEvidence, index: int) -> LegEvid
     folder = f"{index:02d}-{name}"
     at = f"legs/{folder}"
     digest, problems = leg_manifest_problems(reader.files, folder)
+    if evidence.was_cut_short(name):
+        digest = None if problems else digest
+        reader = reader.leniently()
     reader.problems += problems
-    if digest is None and evidence.outcome is not None and evidence.outcome.outcome is OutcomeKind.ABORTED:
-        reader = RecordReader(reader.files, reader.names)  # a leg that was killed may have left half a file
     # A leg that failed holds what it reached; one that completed holds everything.
     leg_exit = reader.record(f"{at}/exit.json", LegExit, because="the leg is closed" if digest else None)
     because = "the leg completed" if leg_exit is not None and leg_exit.cause is StopCause.COMPLETED else None

@@ -4,7 +4,7 @@ from labctl.analyze.evidence import LegEvidence
 from labctl.analyze.load import load_evidence
 from labctl.analyze.stream import StreamRow
 from labctl.codes import Code
-from labctl.errors import NotFound, Problem
+from labctl.errors import BrokenEvidence, NotFound, Problem
 from labctl.packet.model import Packet
 from labctl.prereg.model import Arm
 from labctl.prereg.suite import Oracle, OracleOrigin, OracleRow
@@ -16,9 +16,12 @@ def make_oracle(run: SealedRun) -> Oracle:
     """The tokens of a completed run's first start, which must be a control.
 
     Raises:
+        BrokenEvidence: records of the run contradict each other.
         NotFound: the run was not completed, its first start is no control, or a row is not complete.
     """
-    evidence = load_evidence(run)
+    evidence = load_evidence(run, run.outcome)
+    if evidence.conflicts:
+        raise BrokenEvidence(evidence.conflicts)
     leg = evidence.legs[0] if evidence.legs else None
     if run.outcome.outcome is not OutcomeKind.COMPLETED or leg is None or leg.arm is not Arm.CONTROL:
         got = f"outcome {run.outcome.outcome}, order {', '.join(evidence.packet.order)}"

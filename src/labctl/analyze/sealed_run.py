@@ -1,7 +1,5 @@
 """Step 8, analyze: from a sealed run to its verdict."""
 
-from dataclasses import replace
-
 from labctl.analyze.evidence import RunEvidence, conflict
 from labctl.analyze.figures import figure
 from labctl.analyze.gates.decision import reported_value
@@ -15,11 +13,12 @@ from labctl.analyze.timing import row_figures, start_headline
 from labctl.analyze.verdict import Case, decide_verdict, may_report
 from labctl.errors import Problem
 from labctl.packet.model import PinnedAnalyzer
-from labctl.records.run import Outcome, OutcomeKind
-from labctl.records.verdict import AnalyzerIdentity, Figure, Verdict
+from labctl.records.run import OutcomeKind
+from labctl.records.verdict import AnalyzerIdentity, Figure, Verdict, VerdictKind
 from labctl.seal.verify import SealedRun
 
 NAME = "labctl"
+WITHOUT_VALUE = (VerdictKind.INVALID, VerdictKind.INFRASTRUCTURE_ABORT)
 
 
 def analyze_run(run: SealedRun, analyzer: PinnedAnalyzer) -> Verdict:
@@ -32,21 +31,11 @@ def analyze_run(run: SealedRun, analyzer: PinnedAnalyzer) -> Verdict:
     Raises:
         BrokenEvidence: packet, marker, vocabulary or suite cannot be read, so that there is nothing to say.
     """
-    evidence = _as_sealed(load_evidence(run), run)
+    evidence = load_evidence(run, run.outcome)
     problems = (*evidence.conflicts, *_phase_conflicts(evidence, analyzer))
     stopped = evidence.outcome is not None and evidence.outcome.outcome is OutcomeKind.PHASE_STOPPED
     judged = judge_gates(evidence, stopped=stopped)
     return _verdict(run, Case(evidence, judged, problems), analyzer)
-
-
-def _as_sealed(evidence: RunEvidence, run: SealedRun) -> RunEvidence:
-    """What another process sealed for a killed controller counts as aborted, whatever the controller had written."""
-    sealed, said = run.outcome, evidence.outcome
-    if sealed.outcome is not OutcomeKind.ABORTED or (said is not None and said.outcome is OutcomeKind.ABORTED):
-        return evidence
-    closed = () if said is None else said.legs_closed
-    outcome = Outcome(outcome=OutcomeKind.ABORTED, cause=sealed.cause, detail=sealed.detail, legs_closed=closed)
-    return replace(evidence, outcome=outcome)
 
 
 def _phase_conflicts(evidence: RunEvidence, analyzer: PinnedAnalyzer) -> list[Problem]:
@@ -84,7 +73,7 @@ def _verdict(run: SealedRun, case: Case, analyzer: PinnedAnalyzer) -> Verdict:
             "gates": case.judged.outcomes,
             "starts": tuple(start_headline(leg.name, leg.rows, metric) for leg in evidence.legs if leg.rows),
             "rows": tuple(row_figures(leg.name, row) for leg in evidence.legs for row in leg.rows),
-            "reported_value": _reported(case.judged),
+            "reported_value": None if kind in WITHOUT_VALUE else _reported(case.judged),
             "effect": _effect(evidence),
             "expectation": expectation_of(evidence),
             "warnings": warnings_of(evidence, case.judged),

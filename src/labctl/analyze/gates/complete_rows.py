@@ -10,7 +10,7 @@ KIND = "complete_rows"
 def judge_complete_rows(evidence: RunEvidence) -> GateOutcome:
     """Judge that every row of every start counts."""
     findings = Findings(KIND, KIND)
-    wanted = len(evidence.suite.prompts)
+    wanted = 0 if evidence.suite is None else len(evidence.suite.prompts)
     for leg in evidence.legs:
         findings.equal("rows", leg.name, wanted, len(leg.rows))
         for row in leg.rows:

@@ -19,6 +19,9 @@ KIND = "identity"
 def judge_identity(evidence: RunEvidence) -> GateOutcome:
     """Judge the observed arguments, environment, listener, version, nonce, libraries and order of every start."""
     findings = Findings(KIND, KIND)
+    if not evidence.legs:
+        findings.lacks("no start is there")
+        return findings.outcome()
     for leg in evidence.legs:
         if leg.order is None or leg.process is None:
             findings.lacks(f"{leg.name}: no record of its process")

@@ -1,0 +1,99 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from labctl.analyze.evidence import RunEvidence
+from labctl.analyze.gates.judge import headline_metric, judge_gates
+from labctl.analyze.load import load_evidence
+from labctl.analyze.remarks import expectation_of, follow_ups, warnings_of
+from labctl.frozen import canonical_json
+from labctl.packet.model import Packet
+from labctl.prereg.model import MetricId, Pair
+from labctl.records.verdict import VerdictKind
+from tests.fakes.run_builder import RunBuilder, json_edit
+
+
+def evidence_of(builder: RunBuilder, folder: Path) -> RunEvidence:
+    return load_evidence(builder.seal(folder))
+
+
+def with_packet(evidence: RunEvidence, **changes: object) -> RunEvidence:
+    """The same run under a preregistration with other contents."""
+    document = evidence.packet.model_dump(mode="json")
+    document["preregistration"] |= changes
+    return replace(evidence, packet=Packet.model_validate_json(canonical_json(document)))
+
+
+@pytest.fixture
+def sound(tmp_path: Path) -> RunEvidence:
+    return evidence_of(RunBuilder(stops=False), tmp_path)
+
+
+def test_nothing_expected_is_nothing_scored(sound: RunEvidence) -> None:
+    assert expectation_of(with_packet(sound, expectation=None)) == ""
+
+
+def test_an_expectation_without_every_start_is_not_measured(sound: RunEvidence) -> None:
+    assert expectation_of(replace(sound, legs=sound.legs[:1])).endswith("not measured")
+
+
+def test_the_headline_metric_is_the_decisions_then_the_pairs_then_the_conventional(sound: RunEvidence) -> None:
+    registered = sound.packet.preregistration
+    pair = Pair(kind="pair", metric=MetricId.WALL_RATE, min_row_wins=1, min_headline_gain_percent="0")
+    changed = with_packet(sound, decision=None, gates=[pair.model_dump(mode="json")]).packet.preregistration
+    bare = with_packet(sound, decision=None, gates=[{"kind": "exact_tokens", "id": None}]).packet.preregistration
+    assert registered.decision is not None
+    assert headline_metric(registered) is registered.decision.headline
+    assert headline_metric(changed) is MetricId.WALL_RATE
+    assert headline_metric(bare) is MetricId.DECODE_RATE_CONVENTIONAL_1_100
+
+
+def test_flat_survival_of_drafts_is_a_doubt(tmp_path: Path) -> None:
+    builder = RunBuilder(stops=False)
+    builder.leg("B1").after.update(accepted_tokens=396, accepted_per_position=[100, 100, 98, 98])
+    evidence = evidence_of(builder, tmp_path)
+    told = warnings_of(evidence, judge_gates(evidence, stopped=False))
+    assert any(line.startswith("B1: survival of drafts is flat (0.98)") for line in told)
+
+
+def test_processes_that_had_to_be_killed_are_a_doubt(tmp_path: Path) -> None:
+    builder = RunBuilder(stops=False)
+    builder.edits["legs/03-B2/postflight.json"] = json_edit(lambda value: value.update(killed=[61]))
+    evidence = evidence_of(builder, tmp_path)
+    told = warnings_of(evidence, judge_gates(evidence, stopped=False))
+    assert any("processes of B2 did not end" in line for line in told)
+
+
+def test_arms_that_map_other_files_are_a_doubt_and_no_fault(tmp_path: Path) -> None:
+    builder = RunBuilder(stops=False)
+    for name in ("B1", "B2"):
+        builder.leg(name).maps += b"/usr/lib/libdraft.so\t1 9\n"
+    evidence = evidence_of(builder, tmp_path)
+    judged = judge_gates(evidence, stopped=False)
+    assert judged.failed() == ()
+    assert any("/usr/lib/libdraft.so" in line for line in warnings_of(evidence, judged))
+
+
+def test_a_short_sound_run_on_a_real_engine_has_no_doubt_but_its_design(sound: RunEvidence) -> None:
+    engine = type(sound.engine).model_validate(sound.engine.model_dump(by_alias=True) | {"is_stand_in": False})
+    evidence = replace(sound, engine=engine)
+    (line,) = warnings_of(evidence, judge_gates(evidence, stopped=False))
+    assert line.startswith("4 starts: a drift that is quadratic")
+
+
+def test_only_a_record_candidate_on_a_real_engine_may_be_submitted(sound: RunEvidence) -> None:
+    engine = type(sound.engine).model_validate(sound.engine.model_dump(by_alias=True) | {"is_stand_in": False})
+    real = replace(sound, engine=engine)
+    allowed, denied = follow_ups(real, VerdictKind.RECORD_CANDIDATE)
+    assert allowed[0].startswith("submission")
+    assert "submission to a board" not in denied
+    for evidence, kind in (
+        (sound, VerdictKind.RECORD_CANDIDATE),
+        (with_packet(real, excluded=["submission"]), VerdictKind.RECORD_CANDIDATE),
+        (real, VerdictKind.EXPLORATORY_PASS),
+        (real, VerdictKind.INVALID),
+    ):
+        allowed, denied = follow_ups(evidence, kind)
+        assert not any(line.startswith("submission") for line in allowed)
+        assert "submission to a board" in denied
