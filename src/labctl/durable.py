@@ -110,14 +110,13 @@ def write_all(descriptor: int, data: bytes) -> None:
 
 
 def sync_folder(path: Path) -> None:
-    """Put the names in a folder on disk (a no-op where folders cannot be opened)."""
-    if os.name != "posix":
-        return
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    """Put the names in a folder on disk (a no-op where folders cannot be opened).
+
+    Raises:
+        BrokenEvidence: they could not be put there (WRITE_FAILED).
+    """
+    if os.name == "posix":
+        _sync(path, os.O_RDONLY | os.O_DIRECTORY)
 
 
 def sync_file(path: Path) -> None:
@@ -126,14 +125,7 @@ def sync_file(path: Path) -> None:
     Raises:
         BrokenEvidence: they could not be put there (WRITE_FAILED).
     """
-    try:
-        descriptor = os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0))
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-    except OSError as error:
-        raise _write_failed(path, error) from error
+    _sync(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
 
 
 def replace_regenerable(path: Path, data: bytes) -> None:
@@ -226,6 +218,17 @@ class AppendLog:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _sync(path: Path, flags: int) -> None:
+    try:
+        descriptor = os.open(path, flags | getattr(os, "O_CLOEXEC", 0))
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise _write_failed(path, error) from error
 
 
 def _write_failed(path: Path, error: OSError) -> BrokenEvidence:

@@ -2,12 +2,16 @@
 
 `write_run(folder)` makes it (the folder's name is the run's) and returns the closed run; `write_sealed_run(folder)`
 seals it as well. The wire rows are arbitrary bytes: nothing here is meant to be judged.
+
+`python -m tests.fakes.sealed_run RUN` seals the run that lies there, and exits as labctl would.
 """
 
 import os
+import sys
 from pathlib import Path
 
 from labctl.digest import sha256_hex
+from labctl.errors import LabctlError
 from labctl.packet.model import Packet
 from labctl.protocol import Event
 from labctl.records.marker import Marker, MarkerHost
@@ -97,7 +101,22 @@ def write_sealed_run(folder: Path) -> SealedRun:
     return seal_run(write_run(folder), NOTHING_SHA256)
 
 
+def seal_as_process(folder: Path) -> int:
+    """Seal the run in a folder; its problems on stdout, and the exit status."""
+    paths = RunPaths(folder)
+    try:
+        seal_run(ClosedRun(paths, Outcome.from_json(paths.outcome.read_bytes(), "outcome")), NOTHING_SHA256)
+    except LabctlError as error:
+        sys.stdout.write(f"{error}\n")
+        return error.exit_code
+    return 0
+
+
 def spoil(path: Path, data: bytes) -> None:
     """Put other bytes into a sealed file, which an owner can do at any time."""
     path.chmod(0o600)
     path.write_bytes(data)
+
+
+if __name__ == "__main__":
+    sys.exit(seal_as_process(Path(sys.argv[1])))

@@ -122,8 +122,7 @@ def _settle_payload(root: Path) -> dict[str, FileFacts]:
         tree = _walk(root, stack)
         _refuse(tree.problems)
         settled = _hash_all(tree)
-        for _, folder in reversed(tree.folders):
-            os.fsync(folder)
+        _refuse([fault for path, folder in reversed(tree.folders) if (fault := _sync(folder, path))])
         again = _walk(root, stack)
         before, after = {path: one.signature for path, one in settled.items()}, again.signatures()
         moved = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
@@ -205,14 +204,16 @@ def _lease_and_sync(descriptor: int, found: FoundFile) -> Problem | None:
         fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
     except OSError as error:
         return _open_writer(found.path, os.strerror(error.errno or 0))
+    os.fchmod(descriptor, SEALED_MODE)
+    return _sync(descriptor, found.path)
+
+
+def _sync(descriptor: int, path: str) -> Problem | None:
     try:
-        os.fchmod(descriptor, SEALED_MODE)
         os.fsync(descriptor)
     except OSError as error:  # pragma: no cover - tested by a child under strace
         got = os.strerror(error.errno or 0)
-        return Problem(
-            Code.WRITE_FAILED, found.path, "the bytes on disk", got, "look at the disk; it is not tried again"
-        )
+        return Problem(Code.WRITE_FAILED, path, "the bytes on disk", got, "look at the disk; it is tried once only")
     return None
 
 

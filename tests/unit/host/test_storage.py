@@ -45,7 +45,9 @@ def test_a_folder_that_others_can_write_to_is_refused(root: Path, place: str, mo
 
 def test_what_lies_above_the_anchor_may_be_open_to_others(root: Path) -> None:
     (root / "anchor").chmod(0o777)
-    os.close(open_trusted_folder(root / "anchor/authorization/markers", root / "anchor/authorization"))
+    descriptor = open_trusted_folder(root / "anchor/authorization/markers", root / "anchor/authorization")
+    assert os.fstat(descriptor).st_ino == (root / "anchor/authorization/markers").stat().st_ino
+    os.close(descriptor)
 
 
 def test_every_unsafe_folder_is_told(root: Path) -> None:
@@ -87,7 +89,7 @@ def test_what_is_not_there_or_no_folder_is_refused(root: Path) -> None:
     (root / "anchor/file").write_bytes(b"")
     os.mkfifo(root / "anchor/fifo")
     for name in ("absent", "file", "fifo"):
-        refused(root / "anchor" / name, root / "anchor")
+        assert str(root / "anchor" / name) in refused(root / "anchor" / name, root / "anchor")
 
 
 def test_the_file_system_is_named_as_the_system_names_it(tmp_path: Path) -> None:

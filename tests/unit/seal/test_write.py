@@ -13,13 +13,17 @@ from pathlib import Path
 import bagit
 import pytest
 
+from labctl.clock import SystemClock
 from labctl.codes import Code
 from labctl.errors import BrokenEvidence, LabctlError, Refused
 from labctl.records.run import NOTHING_SHA256, AbortCause, ClosedRun, Layout, Outcome, OutcomeKind
-from labctl.seal.verify import open_sealed_run
+from labctl.seal.abort import Abortion, seal_aborted
+from labctl.seal.verify import SealState, open_sealed_run, seal_state
 from labctl.seal.write import seal_run
 from tests.fakes.packets import make_packet
 from tests.fakes.sealed_run import RUN_NAME, make_marker, write_run, write_sealed_run
+
+TOP = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -251,16 +255,8 @@ def test_a_file_that_appears_while_hashing_is_noticed(run: ClosedRun) -> None:
 
 def strace(*arguments: str, run_folder: Path, log: Path) -> subprocess.CompletedProcess[str]:
     """Seal a run in a child under strace."""
-    program = (
-        "import sys\nfrom pathlib import Path\nfrom labctl.errors import LabctlError\n"
-        "from labctl.records.run import NOTHING_SHA256, ClosedRun, Outcome\nfrom labctl.rundir import RunPaths\n"
-        "from labctl.seal.write import seal_run\npaths = RunPaths(Path(sys.argv[1]))\n"
-        "run = ClosedRun(paths, Outcome.from_json(paths.outcome.read_bytes(), 'outcome'))\n"
-        "try:\n    seal_run(run, NOTHING_SHA256)\n"
-        "except LabctlError as error:\n    print(error)\n    sys.exit(error.exit_code)\n"
-    )
-    command = ["strace", "-f", "-y", "-o", str(log), *arguments, sys.executable, "-c", program, str(run_folder)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    command = ["strace", "-f", "-y", "-o", str(log), *arguments, sys.executable, "-m", "tests.fakes.sealed_run"]
+    return subprocess.run([*command, str(run_folder)], capture_output=True, text=True, check=False, cwd=TOP)
 
 
 needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
@@ -278,6 +274,18 @@ def test_an_input_output_error_names_the_file(run: ClosedRun, tmp_path: Path, ca
     assert done.stdout.startswith("data/legs/02-B1/wire/01.bin: ")
     assert f"[{code}]" in done.stdout
     assert not run.paths.manifest.exists()
+
+
+@needs_strace
+@pytest.mark.parametrize("place", ["data/legs/01-A1/wire", "data", ""])
+def test_a_folder_that_cannot_be_put_on_disk_is_named(run: ClosedRun, tmp_path: Path, place: str) -> None:
+    log = tmp_path / "trace"
+    fault = ("-e", "trace=fsync", "-P", str(run.paths.root / place), "-e", "inject=fsync:error=EIO:when=1+")
+    done = strace(*fault, run_folder=run.paths.root, log=log)
+    assert "(INJECTED)" in log.read_text()
+    assert done.returncode == 5
+    assert f"[{Code.WRITE_FAILED}]" in done.stdout
+    assert not run.paths.seal.exists()
 
 
 @needs_strace
@@ -417,3 +425,25 @@ def test_what_the_packet_pins_stands_in_the_statement(tmp_path: Path) -> None:
         ("installed/vllm", "d"),
         ("model/tiny", "e"),
     ]
+
+
+@needs_strace
+@pytest.mark.parametrize(
+    ("call", "number"),
+    [("fsync", number) for number in (1, 2, 3, 8, 11, 13, 15, 17, 19, 20)]
+    + [("write", number) for number in range(1, 7)],
+)
+def test_a_sealing_that_is_killed_anywhere_can_be_ended(run: ClosedRun, tmp_path: Path, call: str, number: int) -> None:
+    log = tmp_path / "trace"
+    fault = ("-e", f"trace={call}", "-e", f"inject={call}:signal=KILL:when={number}")
+    done = strace(*fault, run_folder=run.paths.root, log=log)
+    assert "killed by SIGKILL" in log.read_text()
+    assert done.returncode != 0
+    if seal_state(run.paths.root) is SealState.SEALED:
+        assert open_sealed_run(run.paths.root).outcome.outcome is OutcomeKind.COMPLETED
+        return
+    with pytest.raises(BrokenEvidence):
+        open_sealed_run(run.paths.root)
+    sealed = seal_aborted(run.paths.root, Abortion("killed while sealing", NOTHING_SHA256, SystemClock()))
+    assert open_sealed_run(run.paths.root) == sealed
+    assert sealed.outcome.outcome is OutcomeKind.ABORTED
