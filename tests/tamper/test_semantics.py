@@ -14,7 +14,7 @@ from labctl.errors import BrokenEvidence
 from labctl.frozen import canonical_json
 from labctl.packet.tool import analyzer_identity
 from labctl.records.run import AbortCause, Outcome, OutcomeKind, PhaseAnswer
-from labctl.records.verdict import Verdict, VerdictKind
+from labctl.records.verdict import GateResult, Verdict, VerdictKind
 from tests.fakes.run_builder import RunBuilder, json_edit
 
 Spoil = Callable[[RunBuilder], object]
@@ -146,6 +146,32 @@ def test_a_phase_that_says_otherwise_when_judged_again_is_invalid(tmp_path: Path
     verdict = judged(builder, tmp_path)
     assert verdict.verdict is VerdictKind.INVALID
     assert any("judged again" in line for line in verdict.because)
+
+
+def test_a_leg_that_the_journal_never_closes_is_a_contradiction(tmp_path: Path) -> None:
+    builder = RunBuilder()
+    closed = ("A1", "B1", "B2")
+    builder.outcome = Outcome(outcome=OutcomeKind.PHASE_STOPPED, cause=None, detail=(), legs_closed=closed)
+    builder.edits["journal.jsonl"] = lambda data: b"".join(data.splitlines(keepends=True)[:8])
+    verdict = judged(builder, tmp_path)
+    assert any("data/legs/04-A2: expected no folder" in line for line in verdict.because), verdict.because
+
+
+def test_a_request_that_was_cut_off_is_no_contradiction_of_its_own(tmp_path: Path) -> None:
+    builder = RunBuilder(stops=False)
+    builder.leg("B2").rows[1].ended = "timeout"
+
+    def cut(data: bytes) -> bytes:
+        lines = [json.loads(line) for line in data.splitlines()]
+        last = next(line for line in reversed(lines) if line["event"] == "sent")
+        last["bytes_latin1"] = last["bytes_latin1"][:20]
+        return b"".join(map(canonical_json, lines))
+
+    builder.edits[f"{LEG}/wire/02.reads.jsonl"] = cut
+    verdict = judged(builder, tmp_path)
+    assert not any("request body" in line for line in verdict.because)
+    failed = {gate.id for gate in verdict.gates if gate.result is GateResult.FAILED}
+    assert {"complete_rows", "pair-decode"} <= failed
 
 
 def test_the_phase_answer_names_the_closed_legs_and_why_they_do_not_pass(tmp_path: Path) -> None:

@@ -152,7 +152,8 @@ def decide_verdict(case: Case) -> tuple[VerdictKind, tuple[str, ...]]:
         reasons = condition(case)
         if reasons:
             return kind, reasons
-    return VerdictKind.NEGATIVE_OR_INCONCLUSIVE, ("a comparison whose starts do not support it",)
+    message = "a campaign of a class that the table does not know"
+    raise RuntimeError(message)
 
 
 def exit_code_of(verdict: Verdict) -> int:

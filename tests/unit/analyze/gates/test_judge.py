@@ -1,14 +1,18 @@
 """Each gate: a run that passes it, and one spoiled thing that fails exactly it."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from labctl.analyze.gates.judge import registered_gates
+from labctl.analyze.gates.treatment import judge_treatment
+from labctl.analyze.load import load_evidence
 from labctl.analyze.sealed_run import analyze_run
 from labctl.packet.tool import analyzer_identity
+from labctl.prereg.model import CounterProof, CounterState, LineState, LogProof
 from labctl.records.leg import Listener
 from labctl.records.verdict import GateOutcome, GateResult, Verdict
 from tests.fakes.run_builder import RunBuilder, json_edit
@@ -163,6 +167,8 @@ def test_the_first_control_can_be_the_teacher(tmp_path: Path) -> None:
     [
         ("cold", lambda b: setattr(b.leg("B2").rows[0], "cached_tokens", None)),
         ("cold", lambda b: [b.leg("B2").before.pop("prefix_cache_hits"), b.leg("B2").after.pop("prefix_cache_hits")]),
+        ("cold", lambda b: put(b, "B2", requests_succeeded=None)),
+        ("cold", lambda b: [b.leg("B2").before.pop("requests_waiting"), b.leg("B2").after.pop("requests_waiting")]),
         ("accounting", lambda b: put(b, "B2", generation_tokens=None)),
         ("accounting", lambda b: put(b, "B2", accepted_per_position=None)),
     ],
@@ -232,6 +238,34 @@ def test_a_required_line_must_be_there_and_as_often_as_registered(tmp_path: Path
         for leg in builder.legs:
             leg.log += b"graphs=1\n" * (lines if leg.name == "A2" else 1) + b"Unknown vLLM environment variable\n"
         assert failed(judged(builder, tmp_path / str(number))) == ([] if lines == 1 else ["clean_log"])
+
+
+@pytest.mark.parametrize(("line", "expected"), [(b"ready\n", []), (b"x\n", ["clean_log"])])
+def test_a_required_line_without_a_count_must_be_there_at_least_once(
+    line: bytes, expected: list[str], tmp_path: Path
+) -> None:
+    required = {"pattern": "^ready$", "example": "ready"}
+    gates = [{"kind": "clean_log", "require": [required], "unknown_environment": "report"}]
+    builder = RunBuilder(stops=False, packet={"preregistration": {"gates": gates}})
+    for leg in builder.legs:
+        leg.log += line * (2 if leg.name == "A2" else 1)
+    assert failed(judged(builder, tmp_path)) == expected
+
+
+def test_a_proof_by_the_log_needs_the_log(tmp_path: Path) -> None:
+    proof = LogProof(log="x", example="x", control=LineState.ABSENT, candidate=LineState.PRESENT)
+    evidence = load_evidence(RunBuilder(stops=False).seal(tmp_path))
+    bare = replace(evidence, legs=(replace(evidence.legs[0], log=None),))
+    assert judge_treatment(bare, proof).result is GateResult.NOT_EVALUATED
+
+
+def test_a_proof_by_a_counter_needs_the_counter_unless_absence_means_off(tmp_path: Path) -> None:
+    state = CounterState.ABSENT_OR_ZERO
+    proof = CounterProof(counter="prefix_cache_hits", control=state, candidate=state)
+    builder = RunBuilder(stops=False)
+    for leg in builder.legs:
+        leg.before["prefix_cache_hits"] = leg.after["prefix_cache_hits"] = None
+    assert judge_treatment(load_evidence(builder.seal(tmp_path)), proof).result is GateResult.NOT_EVALUATED
 
 
 def test_registered_gates_are_sorted_by_stage_and_named_once() -> None:
