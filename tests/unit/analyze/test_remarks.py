@@ -75,6 +75,17 @@ def test_arms_that_map_other_files_are_a_doubt_and_no_fault(tmp_path: Path) -> N
     assert any("/usr/lib/libdraft.so" in line for line in warnings_of(evidence, judged))
 
 
+def test_files_that_a_start_makes_for_itself_are_no_difference(tmp_path: Path) -> None:
+    builder = RunBuilder(stops=False)
+    builder.leg("B2").maps += b"/dev/shm/x.so\t1 9\n/memfd:jit (deleted)\t1 8\n/usr/lib/old.so (deleted)\t1 7\n"
+    evidence = evidence_of(builder, tmp_path)
+    order = evidence.legs[2].order
+    assert order is not None
+    own = replace(evidence.legs[2], maps=(*(evidence.legs[2].maps or ()), f"{order.paths.scratch}/cache/k123.so\t1 6"))
+    judged = judge_gates(replace(evidence, legs=(*evidence.legs[:2], own, evidence.legs[3])), stopped=False)
+    assert judged.failed() == ()
+
+
 def test_a_short_sound_run_on_a_real_engine_has_no_doubt_but_its_design(sound: RunEvidence) -> None:
     engine = type(sound.engine).model_validate(sound.engine.model_dump(by_alias=True) | {"is_stand_in": False})
     evidence = replace(sound, engine=engine)

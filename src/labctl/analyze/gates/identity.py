@@ -14,6 +14,7 @@ from labctl.records.order import WorkOrder
 from labctl.records.verdict import GateOutcome
 
 KIND = "identity"
+TRANSIENT_MAPPINGS = ("/dev/", "/memfd:", "[")
 
 
 def judge_identity(evidence: RunEvidence) -> GateOutcome:
@@ -93,7 +94,7 @@ def _judge_server(findings: Findings, evidence: RunEvidence, leg: LegEvidence, p
 def _judge_listener(findings: Findings, where: str, listeners: tuple[Listener, ...], pids: set[int]) -> None:
     findings.equal("listening sockets on the port", where, 1, len(listeners))
     for listener in listeners:
-        is_ours = bool(listener.owner_pids) and set(listener.owner_pids) <= pids
+        is_ours = bool(pids.intersection(listener.owner_pids))  # the record lists only processes of the start
         findings.holds(
             "owner of the listening socket", where, ("a process of the start", listener.owner_pids), is_met=is_ours
         )
@@ -133,11 +134,15 @@ def _judge_libraries(findings: Findings, evidence: RunEvidence) -> None:
 
 
 def mapped_files(leg: LegEvidence) -> frozenset[str] | None:
-    """The files that the start's processes mapped, its private folders made generic; None where not recorded."""
+    """The executable files that the start's processes mapped; None where not recorded.
+
+    Left out is what a start makes for itself under random names: in its private folders, in shared memory, or deleted.
+    """
     if leg.maps is None or leg.order is None:
         return None
-    scratch = leg.order.paths.scratch
-    return frozenset(line.split("\t", 1)[0].replace(scratch, "{scratch}") for line in leg.maps if line)
+    own = (f"{leg.order.paths.scratch}/", *TRANSIENT_MAPPINGS)
+    paths = (line.split("\t", 1)[0] for line in leg.maps)
+    return frozenset(path for path in paths if path and not path.startswith(own) and not path.endswith(" (deleted)"))
 
 
 def _judge_times(findings: Findings, evidence: RunEvidence) -> None:
