@@ -9,7 +9,7 @@ from labctl.analyze.gates.exact_tokens import moving_differences
 from labctl.analyze.gates.identity import mapped_files
 from labctl.analyze.gates.judge import Judged, headline_metric
 from labctl.analyze.pairs import overall_gain_percent
-from labctl.analyze.timing import coalesced_tokens
+from labctl.analyze.timing import coalesced_tokens, has_late_end
 from labctl.prereg.model import Arm
 from labctl.records.verdict import VerdictKind
 
@@ -82,7 +82,11 @@ def _record_warnings(evidence: RunEvidence) -> list[str]:
     coalesced = sum(coalesced_tokens(row) for leg in evidence.legs for row in leg.rows)
     if coalesced:
         share = decimal_text(Fraction(coalesced * 100, tokens))
-        lines.append(f"{coalesced} of {tokens} tokens ({share} %) came in reads with several events: stamped late")
+        late = sum(has_late_end(row) for leg in evidence.legs for row in leg.rows)
+        lines.append(
+            f"{coalesced} of {tokens} tokens ({share} %) came in reads with several events, so stamped late; "
+            f"an end of the 1-100 window is among them in {late} rows"
+        )
     if any(row.clock is not None and row.clock.source == "monotonic" for leg in evidence.legs for row in leg.rows):
         lines.append("some rows have no kernel receive stamps: their times include the client's own delays")
     killed = [leg.name for leg in evidence.legs if leg.postflight is not None and leg.postflight.killed]

@@ -69,11 +69,15 @@ class StreamRow:
 
     def arrival_ns(self, token: int) -> int:
         """The arrival of a token (0-based)."""
+        return self.event_of(token).arrival_ns
+
+    def event_of(self, token: int) -> TokenEvent:
+        """The event that brought a token (0-based)."""
         last = -1
         for event in self.events:
             last += event.tokens
             if token <= last:
-                return event.arrival_ns
+                return event
         message = f"token {token} of {last + 1}"
         raise IndexError(message)
 

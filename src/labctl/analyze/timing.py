@@ -55,6 +55,14 @@ def coalesced_tokens(row: StreamRow) -> int:
     return sum(event.tokens for event in row.events if event.is_coalesced)
 
 
+def has_late_end(row: StreamRow) -> bool:
+    """Whether the first or the last token of the 1-100 window (of a shorter row: its last) shared its read."""
+    if not row.events:
+        return False
+    ends = (0, min(len(row.token_ids), WINDOW_TOKENS) - 1)
+    return any(row.event_of(token).is_coalesced for token in ends)
+
+
 def row_figures(leg: str, row: StreamRow) -> RowFigures:
     """Every metric of one row."""
     where = f"{leg} row {row.row}"

@@ -4,7 +4,15 @@ import pytest
 
 from labctl.analyze.payload import RowFault, Usage
 from labctl.analyze.stream import RowClock, StreamRow, TokenEvent
-from labctl.analyze.timing import coalesced_tokens, first_token_ns, headline, rate_of_row, row_figures, start_headline
+from labctl.analyze.timing import (
+    coalesced_tokens,
+    first_token_ns,
+    has_late_end,
+    headline,
+    rate_of_row,
+    row_figures,
+    start_headline,
+)
 from labctl.prereg.model import MetricId
 
 CONVENTIONAL = MetricId.DECODE_RATE_CONVENTIONAL_1_100
@@ -91,6 +99,12 @@ def test_gaps_next_to_a_coalesced_event_are_no_measurement() -> None:
     figures = {one.name: one.value for one in row_figures("A1", row).figures}
     assert coalesced_tokens(row) == 2
     assert (figures["inter_event_latency_p50"], figures["inter_event_latency_max"]) == ("30", "50")
+
+
+@pytest.mark.parametrize(("place", "answer"), [(0, True), (1, False), (98, False), (99, True), (100, False)])
+def test_a_shared_read_matters_most_at_the_ends_of_the_window(place: int, answer: bool) -> None:
+    assert has_late_end(row_of(evenly(128), coalesced=frozenset({place}))) is answer
+    assert not has_late_end(row_of([]))
 
 
 def test_the_figures_of_a_start_leave_out_invalid_rows_and_count_them() -> None:
