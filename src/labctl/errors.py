@@ -11,6 +11,7 @@ LabctlError
 │   ├── AlreadyConsumed          the packet's one-shot marker exists, whatever it is
 │   └── NotFound                 a campaign, packet, run or analysis that was named is not there, or is not the only one
 ├── LegFailed                    exit 4: the packet is spent, the run is sealed as aborted
+│   ├── RunFailed                after the marker something else than a leg failed; `labctl status` says what is there
 │   ├── PacketBurnt              the marker exists but could not be completed or witnessed; nothing was started
 │   ├── ServerNotReady           a server did not get ready, or something else answered in its place
 │   ├── StreamBroken             a request ended without a complete response
@@ -103,6 +104,10 @@ class LegFailed(LabctlError):
     """A leg did not complete; the packet is spent and the run is sealed as aborted."""
 
     exit_code = 4
+
+
+class RunFailed(LegFailed):
+    """After the marker something else than a leg failed; the packet is spent."""
 
 
 class PacketBurnt(LegFailed):

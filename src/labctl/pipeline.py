@@ -18,6 +18,7 @@ from labctl.campaign.rehearsals import find_rehearsal
 from labctl.campaign.roots import Roots
 from labctl.clock import Clock
 from labctl.durable import make_folder, make_folders
+from labctl.errors import LabctlError, LegFailed, RunFailed
 from labctl.host.boot import boot_id, machine_id_sha256
 from labctl.host.processes import own_identity
 from labctl.judges import Judgement, JudgeRequest, judge_phase, judge_run
@@ -76,10 +77,11 @@ def consume_and_run(job: Job) -> Done:
         with _orderly_stop() as stop:
             job.announce("consuming the packet: from here on there is no second try")
             consumed = consume_marker(reviewed, preflight, _consume_request(reviewed, job))
-            closed = run_campaign(consumed, preflight, _conduct(consumed, job, (scratch, stop)))
-            job.announce(f"sealing {closed.paths.root}")
-            sealed = seal_run(closed, last_digest(job.roots.authorization.ledger))
-            _witness_seal(consumed, sealed, job)
+            with _packet_is_spent():
+                closed = run_campaign(consumed, preflight, _conduct(consumed, job, (scratch, stop)))
+                job.announce(f"sealing {closed.paths.root}")
+                sealed = seal_run(closed, last_digest(job.roots.authorization.ledger))
+                _witness_seal(consumed, sealed, job)
     job.announce("the analyzers judge the sealed run")
     return Done(sealed, judge_run(JudgeRequest(sealed.root, job.roots.analyses, None, render_report)))
 
@@ -129,6 +131,17 @@ def _witness_seal(consumed: ConsumedPacket, sealed: SealedRun, job: Job) -> None
         wall_ns=job.clock.realtime_ns(),
     )
     append_ledger(job.roots.authorization.ledger, event)
+
+
+@contextlib.contextmanager
+def _packet_is_spent() -> Iterator[None]:
+    """Whatever stops the run from here on, the exit status says that the packet is spent."""
+    try:
+        yield
+    except LegFailed:
+        raise
+    except LabctlError as error:
+        raise RunFailed(error.problems) from error
 
 
 @contextlib.contextmanager

@@ -39,7 +39,7 @@ HOST = {
     "storage": {
         "allowed": ["ext4", "xfs", "btrfs", "zfs", "overlay", "tmpfs"],
         "min_free_mib": 64,
-        "trusted_anchor": ".",
+        "trusted_anchor": ".labctl",
     },
     "network": {"address": "127.0.0.1", "port": 0},
     "idle": {"window_s": 0, "max_cpu_percent": 100},
@@ -100,7 +100,7 @@ CAMPAIGN: dict[str, object] = {
         {"kind": "cold", "cached_tokens": 0, "requests_per_start": 2},
         {"kind": "clean_log", "unknown_environment": "fail"},
     ],
-    "decision": {"headline": "decode_rate_full", "reported_value": "lower_candidate_start"},
+    "decision": {"headline": "wall_rate", "reported_value": "lower_candidate_start"},
     "reviews": {"required": 0, "signatures": "none"},
     "authorizes": ["endpoint_run"],
 }

@@ -128,7 +128,7 @@ def _trust(request: PreflightRequest) -> Iterator[Look]:
     for name, folder in root_folders(request.roots):
         there = existing(folder)
         if not there.is_relative_to(anchor):
-            there = anchor
+            there = anchor if anchor.exists() else there  # where even the anchor is missing, labctl makes it, mode 0700
         yield from _attempt(f"trusted.{name}", "folders that only we can write to", _opens(there, anchor), str(there))
 
 

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Protocol
 
 from labctl.campaign.journal import Journal
-from labctl.campaign.leg_process import LegWatch, run_leg_process
+from labctl.campaign.leg_process import LegWatch, run_leg_process, wait
 from labctl.campaign.opening import open_run_directory
 from labctl.campaign.orders import OrderPlan, make_order
 from labctl.durable import make_folder, write_once
 from labctl.errors import LabctlError, LegFailed, LegInterrupted
-from labctl.marker import ConsumedPacket
+from labctl.marker import ConsumedPacket, require_still_consumed
 from labctl.protocol import FIRST_PAIR, Event, Progress
 from labctl.records.marker import PreflightPassed
 from labctl.records.run import AbortCause, ClosedRun, Outcome, OutcomeKind
@@ -42,7 +42,7 @@ class Conduct:
 def run_campaign(consumed: ConsumedPacket, preflight: PreflightPassed, conduct: Conduct) -> ClosedRun:
     """Run every leg of a consumed packet, once, in the packet's order.
 
-    A failed leg does not raise: the run is closed as aborted, because a failed run is evidence.
+    A failure does not raise: the run is closed as aborted, because a failed run is evidence.
 
     Raises:
         LabctlError: the run directory could not be written; the packet is spent.
@@ -54,7 +54,7 @@ def run_campaign(consumed: ConsumedPacket, preflight: PreflightPassed, conduct: 
     journal.record(Event.PREFLIGHT_RECORDED, detail=f"{len(preflight.findings)} checks met")
     try:
         outcome = _run_legs(consumed, paths, journal, conduct)
-    except LegFailed as error:
+    except LabctlError as error:
         outcome = _aborted(journal, error)
     journal.close()
     write_once(paths.outcome, outcome.canonical())
@@ -65,7 +65,7 @@ def _run_legs(consumed: ConsumedPacket, paths: RunPaths, journal: Journal, condu
     wait_s = consumed.packet.preregistration.schedule.wait_s
     for index, leg in enumerate(consumed.packet.order, start=1):
         if index > 1:
-            conduct.watch.clock.sleep(wait_s)
+            wait(wait_s, conduct.watch)
         conduct.announce(f"leg {leg} ({index} of {len(consumed.packet.order)})")
         _run_leg(consumed, paths, journal, conduct)
         if journal.progress.has_phase_stop and index == FIRST_PAIR and not _may_continue(paths, journal, conduct):
@@ -80,6 +80,7 @@ def _run_leg(consumed: ConsumedPacket, paths: RunPaths, journal: Journal, conduc
     if leg is None:
         message = "a leg after the last one"
         raise RuntimeError(message)
+    require_still_consumed(consumed)
     index = journal.progress.closed_legs + 1
     files = paths.leg(index, leg)
     make_folder(files.root)
@@ -102,8 +103,17 @@ def _may_continue(paths: RunPaths, journal: Journal, conduct: Conduct) -> bool:
 def _aborted(journal: Journal, error: LabctlError) -> Outcome:
     lines = tuple(str(problem) for problem in error.problems)
     journal.record(Event.RUN_ABORTED, detail=lines[0][:400])
-    cause = AbortCause.OPERATOR if isinstance(error, LegInterrupted) else AbortCause.LEG_FAILED
-    return _outcome(OutcomeKind.ABORTED, journal, lines, cause)
+    return _outcome(OutcomeKind.ABORTED, journal, lines, _cause(error))
+
+
+def _cause(error: LabctlError) -> AbortCause:
+    match error:
+        case LegInterrupted():
+            return AbortCause.OPERATOR
+        case LegFailed():
+            return AbortCause.LEG_FAILED
+        case _:
+            return AbortCause.EVIDENCE
 
 
 def _outcome(kind: OutcomeKind, journal: Journal, detail: tuple[str, ...], cause: AbortCause | None = None) -> Outcome:

@@ -61,6 +61,13 @@ def run_leg_process(files: LegPaths, scratch: Path, watch: LegWatch) -> LegExit:
     return _judge_exit(files, process.returncode, errors_path, watch.stop)
 
 
+def wait(seconds: int, watch: LegWatch) -> None:
+    """The registered wait between two starts; a stop request ends it early."""
+    end_ns = watch.clock.monotonic_ns() + seconds * 1_000_000_000
+    while watch.stop.signal_name is None and watch.clock.monotonic_ns() < end_ns:
+        watch.clock.sleep(min(0.25, (end_ns - watch.clock.monotonic_ns()) / 1e9))
+
+
 def _start(files: LegPaths, scratch: Path, errors: IO[bytes]) -> "subprocess.Popen[bytes]":
     cache = f"pycache_prefix={scratch / 'pycache'}"
     return subprocess.Popen(

@@ -6,10 +6,11 @@ from pathlib import Path
 from labctl.campaign.roots import Roots
 from labctl.codes import Code
 from labctl.errors import NotFound, Problem
+from labctl.packet.locate import DEFAULT_AUTHORIZATION
 from labctl.packet.model import Packet
 from labctl.packet.opening import open_packet
 from labctl.prereg.load import load_host_profile, load_preregistration
-from labctl.rundir import PacketPaths
+from labctl.rundir import AuthorizationPaths, PacketPaths
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,12 @@ def known_roots(repository: Path) -> tuple[Roots, ...]:
         for each in (Roots.of_profile(profile, repository), Roots.of_rehearsals(profile, repository)):
             found.setdefault(each.authorization.root, each)
     return tuple(found.values())
+
+
+def known_authorizations(repository: Path) -> tuple[AuthorizationPaths, ...]:
+    """Every authorization root of the host profiles, and the usual one where no profile is there."""
+    usual = AuthorizationPaths(repository / DEFAULT_AUTHORIZATION)
+    return tuple(roots.authorization for roots in known_roots(repository)) or (usual,)
 
 
 def campaign_id(name: str) -> str:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from labctl.campaign.abort import is_witnessed
 from labctl.campaign.lookup import FrozenPacket
 from labctl.errors import LabctlError
 from labctl.ledger import find_consumed
@@ -75,6 +76,9 @@ def _spent(frozen: FrozenPacket, run: Path) -> PacketStatus:
         return PacketStatus(frozen, PacketState.SPENT_EMPTY, "consumed, and then nothing was run", None)
     if seal_state(run) is not SealState.SEALED:
         why = f"{_last_step(paths)}; no seal: `labctl seal abort {run}` seals it as aborted"
+        return PacketStatus(frozen, PacketState.SPENT_UNSEALED, why, run)
+    if not is_witnessed(frozen.roots.authorization, run.name):
+        why = f"sealed, but the ledger has no line for it: `labctl seal abort {run}` adds it"
         return PacketStatus(frozen, PacketState.SPENT_UNSEALED, why, run)
     outcome = Outcome.from_json(paths.outcome.read_bytes(), str(paths.outcome))
     if outcome.outcome is OutcomeKind.ABORTED:
