@@ -84,5 +84,8 @@ def test_a_full_log_ends_the_block(interruption: Interruption) -> None:
 
 
 def test_a_hangup_does_nothing(interruption: Interruption) -> None:
+    went_on = False
     with interruption.allowed():
         signal.raise_signal(signal.SIGHUP)
+        went_on = True
+    assert went_on

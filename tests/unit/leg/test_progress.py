@@ -27,6 +27,8 @@ def test_an_event_is_one_json_line(pipe: tuple[int, int]) -> None:
 def test_a_reader_that_went_away_does_no_harm(pipe: tuple[int, int]) -> None:
     os.close(pipe[0])
     Progress(pipe[1]).tell("row", row=3)
+    with pytest.raises(BrokenPipeError):  # nobody reads indeed
+        os.write(pipe[1], b"x")
 
 
 def test_a_reader_that_stopped_reading_does_not_stop_the_leg(pipe: tuple[int, int]) -> None:
