@@ -3,7 +3,7 @@
 import re
 
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
-_MARKUP = re.compile(r"([\\`*_{}\[\]<>#|!~$&])")
+_MARKUP = re.compile(r"([\\`*{}\[\]<>#|!~$&]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")  # inside a word, _ is no markup
 SHOWN_CHARACTERS = 400
 ONE_BYTE = 0x100
 
