@@ -95,7 +95,7 @@ def test_the_report_can_be_shown_again(done: tuple[CampaignRepository, "subproce
     repository, _ = done
     answer = repository.labctl("report", str(_run(repository)))
     assert answer.returncode == 0
-    assert "exploratory" in answer.stdout
+    assert "exploratory_pass" in answer.stdout
 
 
 def test_a_second_analysis_needs_a_reason_and_never_touches_the_run(

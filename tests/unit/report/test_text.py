@@ -25,7 +25,7 @@ def hostile(tmp_path: Path) -> Verdict:
 
 
 def test_the_verdict_stands_first(verdict: Verdict) -> None:
-    assert render_report(verdict).startswith("# quick-test: exploratory\\_pass\n")
+    assert render_report(verdict).startswith("# quick-test: exploratory_pass\n")
     assert summarize(verdict)[0] == "verdict: exploratory_pass (quick-test, attempt 1, analyzer frozen)"
 
 
