@@ -33,7 +33,7 @@ def test_the_other_files_are_read_by_their_own_functions() -> None:
         "p02",
         "p03",
     ]
-    assert load_oracle(FIXTURES / "oracles" / "three.json").model.rows[2].finish_reason == "stop"
+    assert load_oracle(FIXTURES / "oracles" / "three.json").model.rows[2].finish_reason == "length"
     assert load_model_manifest(FIXTURES / "models" / "target.sha256").model.files[0].path == "config.json"
 
 

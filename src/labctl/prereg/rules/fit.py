@@ -15,7 +15,7 @@ from labctl.prereg.model import (
     Preregistration,
 )
 from labctl.prereg.places import TreePath
-from labctl.prereg.rules.gates import gates_of
+from labctl.prereg.rules.gates import TOKENS_OF_A_WINDOW, WINDOW_METRICS, gates_of
 from labctl.prereg.suite import Oracle, Suite
 from labctl.prereg.words import nearest
 
@@ -83,6 +83,19 @@ def oracle_fits(preregistration: Preregistration, suite: Suite, suite_sha256: st
     elif [row.prompt for row in oracle.rows] != [prompt.id for prompt in suite.prompts]:
         got = "other rows, or another order"
         yield Finding(path, "one row a prompt, in the suite's order", got, "make the oracle anew")
+    yield from _rows_are_long_enough(preregistration, oracle)
+
+
+def _rows_are_long_enough(preregistration: Preregistration, oracle: Oracle) -> Iterator[Finding]:
+    """A rate over tokens 1 to 100 does not exist for a row that the teacher itself ends earlier."""
+    metrics = {gate.metric for gate in preregistration.gates if isinstance(gate, Pair)}
+    metrics |= {preregistration.decision.headline} if preregistration.decision else set()
+    wanted = sorted(metrics & WINDOW_METRICS)
+    short = [row for row in oracle.rows if len(row.token_ids) < TOKENS_OF_A_WINDOW]
+    if wanted and short:
+        got = f"{len(short[0].token_ids)} tokens for prompt {short[0].prompt} ({len(short)} short rows)"
+        do = "set ignore_eos and make the oracle anew, or choose decode_rate_full or wall_rate"
+        yield Finding(("oracle", "teacher"), f"{TOKENS_OF_A_WINDOW} tokens a row for {wanted[0]}", got, do)
 
 
 def _word(value: object) -> str:

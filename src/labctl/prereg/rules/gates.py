@@ -11,7 +11,7 @@ from labctl.prereg.rules.patterns import matches, pattern_findings
 from labctl.prereg.rules.schedule import are_pairs
 
 TOKENS_OF_A_WINDOW = 100
-_WINDOWED = frozenset(
+WINDOW_METRICS = frozenset(
     {
         MetricId.DECODE_RATE_CONVENTIONAL_1_100,
         MetricId.DECODE_RATE_LEGACY_100_1_100,
@@ -84,7 +84,7 @@ def windows_are_filled(preregistration: Preregistration) -> Iterator[Finding]:
     if preregistration.decision is not None:
         used.append((("decision", "headline"), preregistration.decision.headline))
     asked = preregistration.workload.max_tokens
-    if asked < TOKENS_OF_A_WINDOW and (windowed := [path for path, metric in used if metric in _WINDOWED]):
+    if asked < TOKENS_OF_A_WINDOW and (windowed := [path for path, metric in used if metric in WINDOW_METRICS]):
         expected = f"at least {TOKENS_OF_A_WINDOW} tokens for the metric of {'.'.join(map(str, windowed[0]))}"
         yield Finding(("workload", "max_tokens"), expected, str(asked), "ask for more tokens, or use another metric")
 
