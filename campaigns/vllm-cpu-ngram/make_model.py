@@ -27,9 +27,9 @@ from transformers import GenerationConfig, LlamaConfig, LlamaForCausalLM
 
 VOCABULARY = 1024
 MAX_POSITIONS = 1024
-TRAINED_TOKENS = 704
-# Every fifth batch has long prompts, so that late positions are learnt too.
-SENTENCES_OF_BATCH = (2, 3, 4, 3, 20)
+TRAINED_TOKENS = 672
+# Every eighth batch has long prompts, so that late positions are learnt too.
+SENTENCES_OF_BATCH = (2, 3, 4, 3, 2, 3, 4, 20)
 CHAT_TEMPLATE = (
     "{% for message in messages %}{% if message['role'] == 'assistant' %}{{ message['content'] + '<|end|>' }}"
     "{% else %}{{ '<|user|>' + message['content'] + '<|assistant|>' }}{% endif %}{% endfor %}"
@@ -162,8 +162,8 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Train the tiny model of the CPU campaign.")
     parser.add_argument("--out", type=Path, default=here / "model", help="model folder to write")
     parser.add_argument("--manifest", type=Path, default=here.parent / "models" / "tiny-llama.sha256")
-    parser.add_argument("--steps", type=int, default=1100)
-    parser.add_argument("--batch", type=int, default=8)
+    parser.add_argument("--steps", type=int, default=1500)
+    parser.add_argument("--batch", type=int, default=12)
     parser.add_argument("--peak-rate", type=float, default=3e-3)
     parser.add_argument("--seed", type=int, default=1)
     return parser.parse_args()

@@ -1,9 +1,9 @@
 """The training text of the tiny model: a prompt from the standard library's docstrings, answered by a counting tale.
 
-A tale is a chain: every verse names the successor of what the verse before it named, each kind of word going round a
-circle of its own. So the text never falls into a short cycle (the circles' lengths share no factor), each word
-follows surely from what stands before it (greedy decoding meets few near-ties), and refrains and half-lines come
-back, which is what an n-gram drafter lives on.
+Every verse names one thing more: the successors of what the verse before it named, each kind of word going round a
+circle of its own, and then what came before. So the text never falls into a short cycle (the circles' lengths share no
+factor), each word follows surely from what stands before it (greedy decoding meets few near-ties), and much of a verse
+was said before, which is what an n-gram drafter lives on.
 """
 
 import ast
@@ -11,11 +11,12 @@ import random
 import re
 import sysconfig
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 END, USER, ASSISTANT = "<|end|>", "<|user|>", "<|assistant|>"
 SPECIAL_TOKENS = (END, USER, ASSISTANT)
-
+CLOSING = "That is the whole tale, and here it ends."
 WHO = (
     "fox",
     "heron",
@@ -44,32 +45,31 @@ THINGS = (
     "bucket",
     "compass",
 )
-PLACES = (
-    "under the bridge",
-    "by the well",
-    "in the orchard",
-    "on the hill",
-    "near the gate",
-    "at the market",
-    "behind the barn",
-    "along the shore",
-    "beside the fire",
-)
 VERBS = ("carried", "painted", "buried", "mended", "borrowed", "traded", "found")
-MOODS = ("old", "merry", "silent", "clever", "weary")
-NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven")
-STANZAS = (
-    "Verse {number}. The {mood} {who} {verb} a {thing} {place}.\n"
-    "Round and round the mill wheel turns, and nobody knows where the river goes.\n"
-    "Who has seen the {thing}? Only the {who}, only the {next_who}.\n",
-    "Day {number}: a {thing} was {verb} {place} by the {mood} {who}.\n"
-    "The {who} told the {next_who}, and the {next_who} told the moon.\n"
-    "So the bell was rung, and the song was sung, and the day was done.\n",
-    "Count {number}, said the {mood} {who}, and {verb} the {thing}.\n"
-    "It happened {place}, where the wind blows and the grass grows.\n"
-    "Sing low, sing high, sing after me: next comes the {next_who} with something to see.\n",
+NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+
+
+@dataclass(frozen=True)
+class Form:
+    """One way to tell a tale."""
+
+    verse: str
+    item: str
+    link: str
+    remembered: int
+    """How many items a verse holds at most: the new one and those before it."""
+
+
+FORMS = (
+    Form("This is {items}.\n", "the {who} that {verb} the {thing}", ", beside ", 4),
+    Form(
+        "So the bell was rung and the song was sung for {items}, and the old moon over the hill.\n",
+        "the {who} and the {thing}",
+        ", for ",
+        1,
+    ),
+    Form("Day {number} brought {items}.\n", "a {thing} for the {who}", ", and ", 5),
 )
-CLOSING = "That is the whole tale, and here it ends."
 
 
 def letter_index(word: str) -> int:
@@ -79,22 +79,22 @@ def letter_index(word: str) -> int:
 
 
 def tell_tale(prompt: str, verses: int) -> str:
-    """Returns the tale that answers a prompt: its first and last words choose where each circle starts."""
+    """Returns the tale that answers a prompt: its first and last words choose the form and where each circle starts."""
     words = prompt.split()
     first, last = letter_index(words[0]), letter_index(words[-1])
-    stanza = STANZAS[first % len(STANZAS)]
+    form = FORMS[first % len(FORMS)]
+    items = [_tell_item(form, first + turn, last + turn) for turn in range(verses)]
     return "".join(
-        stanza.format(
-            number=NUMBERS[verse % len(NUMBERS)],
-            mood=MOODS[(last + verse) % len(MOODS)],
-            who=WHO[(last + verse) % len(WHO)],
-            next_who=WHO[(last + verse + 1) % len(WHO)],
-            verb=VERBS[(last + verse) % len(VERBS)],
-            thing=THINGS[(first + verse) % len(THINGS)],
-            place=PLACES[(first + verse) % len(PLACES)],
+        form.verse.format(
+            number=NUMBERS[turn % len(NUMBERS)],
+            items=form.link.join(reversed(items[max(0, turn + 1 - form.remembered) : turn + 1])),
         )
-        for verse in range(verses)
+        for turn in range(verses)
     )
+
+
+def _tell_item(form: Form, first: int, last: int) -> str:
+    return form.item.format(who=WHO[last % len(WHO)], verb=VERBS[first % len(VERBS)], thing=THINGS[first % len(THINGS)])
 
 
 def docstring_sentences() -> list[str]:
@@ -128,7 +128,7 @@ def draw_prompt(sentences: list[str], most: int, chance: random.Random) -> str:
 def draw_example(sentences: list[str], most: int, chance: random.Random) -> tuple[str, str]:
     """Returns a prompt, half the time in chat form, and the answer to be learnt."""
     prompt = draw_prompt(sentences, most, chance)
-    answer = tell_tale(prompt, chance.randint(5, 11)) + CLOSING + END
+    answer = tell_tale(prompt, chance.randint(5, 9)) + CLOSING + END
     if chance.random() < 0.5:  # noqa: PLR2004 - a fair coin
         return f"{USER}{prompt}{ASSISTANT}", answer
     return prompt, "\n" + answer
