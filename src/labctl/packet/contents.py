@@ -68,6 +68,11 @@ def manifest_role(model: str) -> str:
     return f"model-{model}.sha256"
 
 
+def patch_role(source: int, file: str) -> str:
+    """The role of one patch of a source's series, by the source's place; the roles sort as the names do."""
+    return f"patch-{source}-{file}"
+
+
 def _pin(role: str, path: Path, snapshot: Path) -> PinnedInput:
     data = read_regular(path, limit_bytes=INPUT_LIMIT_BYTES)
     shown = path.relative_to(snapshot).as_posix()
@@ -86,3 +91,5 @@ def _input_paths(campaign: LoadedCampaign) -> Iterator[tuple[str, Path]]:
         yield "noise.json", campaign.noise_record
     for model in said.models:
         yield manifest_role(model.name), root / model.manifest
+    for index, patches in campaign.patches.items():
+        yield from ((patch_role(index, path.name), path) for path in patches)

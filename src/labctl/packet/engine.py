@@ -8,13 +8,15 @@ from typing import TypeVar
 
 from labctl.engines.vocabulary import EngineVocabulary
 from labctl.errors import FreezeRefused, LabctlError, Problem
-from labctl.packet.contents import Ground, Progress, Subject, manifest_role
+from labctl.packet.contents import Ground, Progress, Subject, manifest_role, patch_role
 from labctl.packet.engine_vocabulary import resolve_vocabulary
 from labctl.packet.frozen_source import freeze_source, source_name
 from labctl.packet.interpreter import ask_interpreter, describe_interpreter, interpreter_path
 from labctl.packet.machine import machine_key
 from labctl.packet.model import FrozenModelFiles, FrozenSource, Interpreter
 from labctl.packet.model_files import verify_model
+from labctl.packet.patch_series import Patch, prove_series
+from labctl.prereg.model import GitSource
 
 FoundT = TypeVar("FoundT")
 
@@ -54,9 +56,10 @@ def freeze_engine(subject: Subject, ground: Ground, progress: Progress) -> Froze
     facts = ask_interpreter(interpreter_path(host, said.interpreter, ground.repository))
     vocabulary = faults.of(partial(resolve_vocabulary, said.service.engine, facts))
     sources = []
-    for source in said.sources:
+    for index, source in enumerate(said.sources):
         progress(f"hashing source {source_name(source)}")
         sources.append(faults.of(partial(freeze_source, source, host.sources, ground.repository, facts)))
+        faults.of(partial(_prove_series, index, subject, ground, progress))
     models = []
     for model in said.models:
         progress(f"hashing model {model.name}")
@@ -65,6 +68,18 @@ def freeze_engine(subject: Subject, ground: Ground, progress: Progress) -> Froze
         raise FreezeRefused(faults.problems)
     interpreter = describe_interpreter(facts, said.interpreter)
     return FrozenEngine(tuple(filter(None, sources)), tuple(filter(None, models)), interpreter, vocabulary)
+
+
+def _prove_series(index: int, subject: Subject, ground: Ground, progress: Progress) -> None:
+    source = subject.preregistration.sources[index]
+    if not isinstance(source, GitSource) or source.base is None:
+        return
+    progress(f"applying the patches of source {source.git} to {source.base[:12]}")
+    start = patch_role(index, "")
+    pinned = (one for one in subject.inputs if one.file.role.startswith(start))
+    series = tuple(Patch(one.file.role.removeprefix(start), one.data) for one in pinned)
+    repository = machine_key(subject.host.sources, source.git, ground.repository)
+    prove_series(repository, source, series, ground.snapshot.parent)
 
 
 def _freeze_model(name: str, subject: Subject, repository: Path) -> FrozenModelFiles:

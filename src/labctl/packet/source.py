@@ -48,7 +48,7 @@ def verify_work_tree(repository: Path, commit: str) -> VerifiedTree:
         for file in reader.files(commit):
             blob = reader.read(file.blob, "blob")
             digests[file.path] = sha256_hex(blob)
-            if got := _difference(repository / file.path, file.mode, blob):
+            if got := difference(repository / file.path, file.mode, blob):
                 problems.append(_dirty(repository / file.path, got))
     if problems:
         raise DirtySource(_capped(problems, repository))
@@ -150,7 +150,8 @@ def _tracked(repository: Path) -> Iterator[tuple[TreeFile, bytes]]:
             yield TreeFile(path, FileMode.EXECUTABLE if is_executable else FileMode.PLAIN, ""), found.read_bytes()
 
 
-def _difference(path: Path, mode: FileMode, blob: bytes) -> str | None:
+def difference(path: Path, mode: FileMode, blob: bytes) -> str | None:
+    """How what lies at a path differs from a tree's entry, or None where it does not."""
     try:
         status = path.lstat()
     except (FileNotFoundError, NotADirectoryError):

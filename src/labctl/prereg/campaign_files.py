@@ -6,7 +6,7 @@ from pathlib import Path
 from labctl.prereg.campaign_file import Loaded
 from labctl.prereg.host_profile import HostProfile
 from labctl.prereg.load import try_host_profile, try_preregistration, try_suite
-from labctl.prereg.model import Preregistration, TeacherOracle
+from labctl.prereg.model import GitSource, Preregistration, TeacherOracle
 from labctl.prereg.model_manifest import ModelManifest, try_model_manifest
 from labctl.prereg.named_files import NamedFiles
 from labctl.prereg.oracle_file import try_oracle
@@ -26,6 +26,7 @@ class LoadedCampaign:
     models: dict[str, Loaded[ModelManifest]]
     allowed_signers: Path | None
     noise_record: Path | None
+    patches: dict[int, tuple[Path, ...]]
 
 
 def load_campaign(path: Path, root: Path | None = None) -> LoadedCampaign:
@@ -60,11 +61,16 @@ def _campaign(files: NamedFiles) -> LoadedCampaign | None:
     }
     signers = files.here(("reviews", "allowed_signers"), said.reviews.allowed_signers)
     noise = files.here(("power", "noise_record"), said.power.noise_record if said.power else None)
+    patches = {
+        index: files.series(("sources", index, "patches"), source.patches)
+        for index, source in enumerate(said.sources)
+        if isinstance(source, GitSource)
+    }
     _hold_together(files, host, suite, oracle)
     models = {name: manifest for name, manifest in manifests.items() if manifest is not None}
     if host is None or suite is None:
         return None
-    return LoadedCampaign(files.preregistration, files.root, host, suite, oracle, models, signers, noise)
+    return LoadedCampaign(files.preregistration, files.root, host, suite, oracle, models, signers, noise, patches)
 
 
 def _hold_together(

@@ -65,6 +65,11 @@ class Expectation(FrozenModel):
     """Lower and upper bound of the expected gain of B over A, in percent."""
 
 
+def _is_absent(value: object) -> bool:
+    """Fields that came later are left out where unused, so that earlier packets keep their one canonical form."""
+    return value is None
+
+
 class GitSource(FrozenModel):
     """A source tree, verified by the content of its commit."""
 
@@ -72,6 +77,10 @@ class GitSource(FrozenModel):
     """A key of the host profile's `sources`."""
     commit: GitCommit
     """The full object id of the commit."""
+    base: GitCommit | None = Field(default=None, exclude_if=_is_absent)
+    """The commit that a patch series starts from; with `patches`, or neither."""
+    patches: RelativePath | None = Field(default=None, exclude_if=_is_absent)
+    """A folder below campaigns/; its `*.patch` files, applied to the base by name, must give the tree of `commit`."""
 
 
 class InstalledSource(FrozenModel):

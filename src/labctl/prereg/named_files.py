@@ -1,5 +1,6 @@
 """The files that a preregistration names, below one root, and the problems met in reading them."""
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from labctl.prereg.model import Preregistration
 from labctl.prereg.places import TreePath
 
 NamedT = TypeVar("NamedT", bound=FrozenModel)
+_SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 @dataclass(slots=True)
@@ -36,17 +38,36 @@ class NamedFiles:
         """The path of a file that the value at a key names, if it is there; its content is not looked at."""
         return self.root / name if name is not None and self._is_here(key, name) else None
 
+    def series(self, key: TreePath, name: str | None) -> tuple[Path, ...]:
+        """The patches in a folder that the value at a key names, in the order in which they are applied."""
+        if name is None or not self._is_inside(key, name):
+            return ()
+        folder = self.root / name
+        patches = tuple(sorted(folder.glob("*.patch"))) if folder.is_dir() else ()
+        if not patches or not all(path.is_file() and _SAFE_NAME.fullmatch(path.name) for path in patches):
+            where, expected = self.preregistration.places.of_value(key), "a folder of files with plain names *.patch"
+            got = f"{name}, with {len(patches)} of them" if folder.is_dir() else f"{name}, which is no folder"
+            do = "write the series with `git format-patch BASE..COMMIT -o FOLDER`"
+            self.problems.append(Problem(Code.BAD_PATH, where, expected, got, do))
+        return patches
+
     def _is_here(self, key: TreePath, name: str) -> bool:
+        if not self._is_inside(key, name):
+            return False
+        got = _other_than_file(self.root / name)
+        if got is not None:
+            where = self.preregistration.places.of_value(key)
+            expected, do = f"a file below {self.root.name}/", "correct the path, or write the file"
+            self.problems.append(Problem(Code.BAD_PATH, where, expected, f"{name}, where there is {got}", do))
+        return got is None
+
+    def _is_inside(self, key: TreePath, name: str) -> bool:
         where = self.preregistration.places.of_value(key)
         if not (self.root / name).resolve().is_relative_to(self.root.resolve()):
             expected, do = f"a path inside {self.root.name}/", "copy the file into the campaign repository"
             self.problems.append(Problem(Code.BAD_PATH, where, expected, f"{name}, a link that leaves it", do))
             return False
-        got = _other_than_file(self.root / name)
-        if got is not None:
-            expected, do = f"a file below {self.root.name}/", "correct the path, or write the file"
-            self.problems.append(Problem(Code.BAD_PATH, where, expected, f"{name}, where there is {got}", do))
-        return got is None
+        return True
 
     def add(self, findings: Iterator[Finding]) -> None:
         """Note what contradicts the preregistration, at its place there."""

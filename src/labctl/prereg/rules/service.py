@@ -105,6 +105,19 @@ def names_are_unique(preregistration: Preregistration) -> Iterator[Finding]:
     yield from _repeated("host_checks", ("name",), [check.name for check in preregistration.host_checks])
 
 
+def patch_series_start_somewhere(preregistration: Preregistration) -> Iterator[Finding]:
+    """A patch series has a base other than its result, and a base has a series."""
+    for index, source in enumerate(preregistration.sources):
+        if not isinstance(source, GitSource):
+            continue
+        path: TreePath = ("sources", index)
+        if (source.base is None) != (source.patches is None):
+            got = "`patches` alone" if source.base is None else "`base` alone"
+            yield Finding(path, "`base` and `patches` together", got, "add the other, or remove it")
+        if source.base == source.commit:
+            yield Finding((*path, "base"), "a base that the patches change", "the commit itself", "name its base")
+
+
 def _repeated(field: str, rest: TreePath, names: list[str]) -> Iterator[Finding]:
     for index, name in enumerate(names):
         if name in names[:index]:
@@ -153,6 +166,7 @@ SERVICE_RULES = (
     command_starts_with_the_interpreter,
     models_are_used,
     names_are_unique,
+    patch_series_start_somewhere,
     environment_is_harmless,
     environment_names_differ_by_more_than_case,
     command_holds_no_secret,
