@@ -83,6 +83,5 @@ class Code(StrEnum):
     # Naming things on the command line
     NOT_FOUND = "NOT_FOUND"
     AMBIGUOUS = "AMBIGUOUS"
-    SUPERSEDED = "SUPERSEDED"
     ANALYZER_FAILED = "ANALYZER_FAILED"
     ANALYZERS_DISAGREE = "ANALYZERS_DISAGREE"
