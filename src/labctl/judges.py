@@ -65,11 +65,11 @@ def judge_run(request: JudgeRequest) -> Judgement:
         BrokenEvidence: the run's seal does not hold, an analyzer could not answer, or two disagree.
         Refused: an analyzer is not the pinned one and no reason was given, or an analysis exists already.
     """
-    run = open_sealed_run(request.run)
+    run = open_sealed_run(request.run.absolute())
     packet = Packet.from_json(run.read("packet/packet.json"), "packet/packet.json")
     earlier = find_analyses(run, request.analyses)
     _require_reason(request, earlier)
-    answers = {analyzer.name: _ask(analyzer.name, (str(request.run),)) for analyzer in packet.analyzers}
+    answers = {analyzer.name: _ask(analyzer.name, (str(run.root),)) for analyzer in packet.analyzers}
     verdicts = {name: Verdict.from_json(answer, f"analyzer {name}") for name, answer in answers.items()}
     _require_agreement(verdicts)
     verdict = next(iter(verdicts.values()))
@@ -98,7 +98,7 @@ def judge_phase(run: Path) -> bool:
 def find_analyses(run: SealedRun, analyses: Path) -> tuple[SealedAnalysis, ...]:
     """The sealed analyses of one run, found by name and proved by the seal digest that they name."""
     found = []
-    for folder in sorted(analyses.glob(f"{run.root.name}-*")) if analyses.is_dir() else ():
+    for folder in sorted(analyses.glob(f"{run.run_dir}-*")) if analyses.is_dir() else ():
         analysis = open_analysis(folder)
         if analysis.run_seal_sha256 == run.seal_sha256:
             found.append(analysis)
@@ -112,8 +112,7 @@ def current_analysis(run: SealedRun, analyses: Path) -> SealedAnalysis:
         NotFound: there is none, or more than one.
     """
     every = find_analyses(run, analyses)
-    superseded = {analysis.statement.predicate.facts.get("supersedes") for analysis in every}
-    current = [analysis for analysis in every if analysis.seal_sha256 not in superseded]
+    current = _not_superseded(every)
     if len(current) == 1:
         return current[0]
     got = ", ".join(str(analysis.root) for analysis in current) or "none"
@@ -161,17 +160,21 @@ def _ask(name: str, arguments: tuple[str, ...]) -> bytes:
 
 
 def _require_reason(request: JudgeRequest, earlier: tuple[SealedAnalysis, ...]) -> None:
-    if not earlier or (request.reanalysis is not None and request.reanalysis.supersedes is not None):
+    """A second analysis of a run replaces one that nothing has replaced yet, by name."""
+    if not earlier:
         return
-    raise Refused(
-        Problem(
-            Code.EXISTS,
-            str(request.run),
-            "a run that was not judged yet",
-            f"{len(earlier)} sealed analyses, the last {earlier[-1].root}",
-            "read it with `labctl report`, or judge again with --supersedes ANALYSIS --reason TEXT",
-        )
-    )
+    current = _not_superseded(earlier)
+    supersedes = request.reanalysis.supersedes if request.reanalysis is not None else None
+    if supersedes is not None and open_analysis(supersedes).seal_sha256 in {one.seal_sha256 for one in current}:
+        return
+    got = f"{len(earlier)} sealed analyses" if supersedes is None else f"{supersedes}, which is superseded already"
+    do = f"read it with `labctl report`, or judge again with --supersedes {current[-1].root} --reason TEXT"
+    raise Refused(Problem(Code.EXISTS, str(request.run), "a run that was not judged yet", got, do))
+
+
+def _not_superseded(every: tuple[SealedAnalysis, ...]) -> list[SealedAnalysis]:
+    superseded = {analysis.statement.predicate.facts.get("supersedes") for analysis in every}
+    return [analysis for analysis in every if analysis.seal_sha256 not in superseded]
 
 
 def _require_agreement(verdicts: dict[str, Verdict]) -> None:
@@ -210,7 +213,7 @@ def _require_standing(verdict: Verdict, request: JudgeRequest) -> None:
 
 def _publish(request: JudgeRequest, run: SealedRun, verdict: Verdict, answers: dict[str, bytes]) -> Judgement:
     make_folders(request.analyses)
-    name = f"{run.root.name}-{verdict.analyzer.sha256[:12]}-{os.urandom(4).hex()}"
+    name = f"{run.run_dir}-{verdict.analyzer.sha256[:12]}-{os.urandom(4).hex()}"
     root = request.analyses / name
     report = root / "data" / "report.md"
     for folder in (root, root / "data", root / "data" / "answers"):
@@ -219,7 +222,7 @@ def _publish(request: JudgeRequest, run: SealedRun, verdict: Verdict, answers: d
     write_once(report, request.render(verdict).encode())
     for analyzer, answer in answers.items():
         write_once(root / "data" / "answers" / f"{analyzer}.json", answer)
-    seal_analysis(root, (run.root.name, run.seal_sha256), _predicate(request, verdict, answers))
+    seal_analysis(root, (run.run_dir, run.seal_sha256), _predicate(request, verdict, answers))
     return Judgement(verdict=verdict, analysis=open_analysis(root), report=report)
 
 

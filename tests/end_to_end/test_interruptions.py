@@ -128,3 +128,23 @@ def test_a_server_that_cannot_start_is_a_sealed_failure_with_its_reason(tmp_path
     assert status["state"] == "sealed_aborted"
     assert "no-such-option" in status["why"]
     assert repository.labctl("seal", "verify", status["run"]).returncode == 0
+
+
+def test_a_reader_that_goes_away_does_not_end_a_run_that_cannot_be_repeated(repository: CampaignRepository) -> None:
+    process = repository.start("consume-and-run", str(repository.campaign))
+    assert process.stderr is not None
+    assert process.stdout is not None
+    process.stderr.readline()
+    process.stderr.close()
+    process.stdout.close()
+    assert process.wait(timeout=60) == 0
+    (status,) = repository.status()
+    assert status["state"] == "sealed_completed"
+
+
+def test_a_file_that_was_edited_after_freezing_is_not_run_unseen(repository: CampaignRepository) -> None:
+    repository.edit(lambda document: document.update(question="Another question?"))
+    answer = repository.labctl("consume-and-run", str(repository.campaign))
+    assert (answer.returncode, "[FILE_DRIFT]" in answer.stderr) == (3, True)
+    (status,) = repository.status()
+    assert status["state"] == "unconsumed"

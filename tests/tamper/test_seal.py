@@ -217,9 +217,17 @@ def test_two_files_with_swapped_contents_are_both_named(sealed: SealedRun) -> No
     }
 
 
-def test_a_run_under_another_name_is_foreign(sealed: SealedRun) -> None:
-    renamed = sealed.root.rename(sealed.root.with_name(RUN_NAME[:-1] + "0"))
-    assert {code for code, _ in faults(renamed)} == {Code.SEAL_FOREIGN}
+def test_a_copy_under_another_name_is_still_the_run_that_was_sealed(sealed: SealedRun) -> None:
+    renamed = sealed.root.rename(sealed.root.with_name("an-example"))
+    assert open_sealed_run(renamed).run_dir == RUN_NAME
+
+
+def test_a_seal_that_names_another_run_than_the_marker_is_foreign(sealed: SealedRun) -> None:
+    seal = sealed.paths.seal.read_bytes()
+    spoil(sealed.paths.seal, seal.replace(RUN_NAME.encode(), RUN_NAME[:-1].encode() + b"0"))
+    codes = {code for code, _ in faults(sealed.root)}
+    assert codes
+    assert codes <= {Code.SEAL_FOREIGN, Code.SEAL_FORM}
 
 
 def test_the_seal_of_another_run_is_foreign(sealed: SealedRun, tmp_path: Path) -> None:

@@ -25,10 +25,10 @@ def make_oracle(run: SealedRun) -> Oracle:
     leg = evidence.legs[0] if evidence.legs else None
     if run.outcome.outcome is not OutcomeKind.COMPLETED or leg is None or leg.arm is not Arm.CONTROL:
         got = f"outcome {run.outcome.outcome}, order {', '.join(evidence.packet.order)}"
-        raise _unusable(run.root.name, "a completed run that begins with a control start", got)
+        raise _unusable(run.run_dir, "a completed run that begins with a control start", got)
     workload, suite = evidence.packet.preregistration.workload, evidence.packet.file("suite.yaml")
     if suite is None:
-        raise _unusable(run.root.name, "a packet that pins its suite", "none")
+        raise _unusable(run.run_dir, "a packet that pins its suite", "none")
     return Oracle(
         labctl=1,
         kind="oracle",
@@ -37,12 +37,12 @@ def make_oracle(run: SealedRun) -> Oracle:
         max_tokens=workload.max_tokens,
         ignore_eos=workload.ignore_eos,
         origin=_origin(run, evidence.packet, leg),
-        rows=tuple(_row(run.root.name, leg.name, row) for row in leg.rows),
+        rows=tuple(_row(run.run_dir, leg.name, row) for row in leg.rows),
     )
 
 
 def _origin(run: SealedRun, packet: Packet, leg: LegEvidence) -> OracleOrigin:
-    return OracleOrigin(run=run.root.name, seal_sha256=run.seal_sha256, packet_sha256=packet.id, leg=leg.name)
+    return OracleOrigin(run=run.run_dir, seal_sha256=run.seal_sha256, packet_sha256=packet.id, leg=leg.name)
 
 
 def _row(run: str, leg: str, row: StreamRow) -> OracleRow:

@@ -1,5 +1,6 @@
 """Step 8, analyze: from a sealed run to its verdict."""
 
+from labctl.analyze.drift import arm_spreads
 from labctl.analyze.evidence import RunEvidence, conflict
 from labctl.analyze.figures import figure
 from labctl.analyze.gates.decision import reported_value
@@ -58,7 +59,7 @@ def _verdict(run: SealedRun, case: Case, analyzer: PinnedAnalyzer) -> Verdict:
         {
             "verdict": kind,
             "because": because,
-            "run_dir": run.root.name,
+            "run_dir": run.run_dir,
             "seal_sha256": run.seal_sha256,
             "root_sha256": run.root_sha256,
             "packet_sha256": evidence.packet_id,
@@ -104,4 +105,4 @@ def _effect(evidence: RunEvidence) -> tuple[Figure, ...]:
     overall = overall_gain_percent(evidence, metric)
     if overall is not None:
         figures.append(figure("gain_of_mean_headlines", "", overall, "percent"))
-    return tuple(figures)
+    return (*figures, *(spread.figure() for spread in arm_spreads(evidence, metric)))

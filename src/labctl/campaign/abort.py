@@ -98,7 +98,7 @@ def _witness(sealed: SealedRun, marker: MarkerValid, roots: Roots, clock: Clock)
         event="sealed",
         packet_sha256=packet.id,
         campaign=packet.preregistration.id,
-        run_dir=sealed.root.name,
+        run_dir=sealed.run_dir,
         digest=sealed.seal_sha256,
         wall_ns=clock.realtime_ns(),
     )

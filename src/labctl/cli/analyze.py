@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from labctl.cli import show
+from labctl.cli.named import run_named
 
 PACKET_LIMIT_BYTES = 64 << 20
 OUT_HELP = "The analyses root; by default that of the run's host profile, in this campaign repository."
@@ -20,7 +21,7 @@ def analyze() -> None:
 
 @app.command("sealed-run")
 def sealed_run(
-    run: Annotated[Path, typer.Argument(help="A sealed run's folder.", metavar="RUN")],
+    named: Annotated[str, typer.Argument(help="The folder or the name of a sealed run.", metavar="RUN")],
     *,
     out: Annotated[Path | None, typer.Option(help=OUT_HELP)] = None,
     supersedes: Annotated[Path | None, typer.Option(help=SUPERSEDES_HELP)] = None,
@@ -36,6 +37,7 @@ def sealed_run(
         message = "--supersedes needs --reason TEXT"
         raise typer.BadParameter(message)
     again = None if reason is None else Reanalysis(supersedes=supersedes, reason=reason)
+    run = run_named(named)
     analyses = analyses_root(run) if out is None else out
     judgement = judge_run(JudgeRequest(run=run, analyses=analyses, reanalysis=again, render=render_report))
     if as_json:

@@ -6,13 +6,14 @@ from typing import Annotated
 import typer
 
 from labctl.cli import show
+from labctl.cli.named import run_named
 
 ANALYSIS_HELP = "A sealed analysis; by default the one of this run that none supersedes."
 VERDICT_FILE = "verdict.json"
 
 
 def report(
-    run: Annotated[Path, typer.Argument(help="A sealed run's folder.", metavar="RUN")],
+    named: Annotated[str, typer.Argument(help="The folder or the name of a sealed run.", metavar="RUN")],
     *,
     analysis: Annotated[Path | None, typer.Option(help=ANALYSIS_HELP)] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The verdict as JSON on stdout.")] = False,
@@ -25,6 +26,7 @@ def report(
     from labctl.seal.analysis import open_analysis
     from labctl.seal.verify import open_sealed_run
 
+    run = run_named(named)
     sealed = open_sealed_run(run)
     if analysis is None:
         found = current_analysis(sealed, analyses_root(run))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from labctl.cli import show
+from labctl.cli.named import run_named
 
 if TYPE_CHECKING:
     from labctl.seal.verify import SealedRun
@@ -37,12 +38,9 @@ def show_run(
     run: Annotated[str, typer.Argument(help="The folder or the name of a sealed run.")], as_json: AsJson = False
 ) -> None:
     """Verify a sealed run and show what it is; the verdict is `labctl report`'s."""
-    from labctl.campaign.lookup import known_roots, run_folder
-    from labctl.packet.git_command import find_repository
     from labctl.seal.verify import open_sealed_run
 
-    folder = Path(run) if Path(run).is_dir() else run_folder(run, known_roots(find_repository(Path.cwd())))
-    facts = _facts(open_sealed_run(folder))
+    facts = _facts(open_sealed_run(run_named(run)))
     if as_json:
         show.json_document(facts)
         return
@@ -55,7 +53,7 @@ def _facts(sealed: "SealedRun") -> dict[str, object]:
 
     packet = read_packet(sealed.read("packet/packet.json"), "packet/packet.json")
     return {
-        "run": sealed.root.name,
+        "run": sealed.run_dir,
         "campaign": packet.preregistration.id,
         "question": packet.preregistration.question,
         "kind": packet.kind,

@@ -6,19 +6,21 @@ from typing import Annotated
 import typer
 
 from labctl.cli import show
+from labctl.cli.named import run_named
 from labctl.errors import LabctlError
 
 app = typer.Typer(name="seal", help="Verify a sealed run, or seal a killed one as aborted.", no_args_is_help=True)
-Run = Annotated[Path, typer.Argument(help="The run's folder.", metavar="RUN")]
+Run = Annotated[str, typer.Argument(help="The folder or the name of a run.", metavar="RUN")]
 
 
 @app.command()
 def verify(
-    run: Run, *, as_json: Annotated[bool, typer.Option("--json", help="Machine output on stdout.")] = False
+    named: Run, *, as_json: Annotated[bool, typer.Option("--json", help="Machine output on stdout.")] = False
 ) -> None:
     """Check every byte of a sealed run; exit 5 names each file that is not what it must be."""
     from labctl.seal.verify import open_sealed_run
 
+    run = run_named(named)
     try:
         sealed = open_sealed_run(run)
     except LabctlError as error:
@@ -29,7 +31,7 @@ def verify(
             show.json_document({"run": run.name, "is_sealed": False, "problems": problems})
         raise
     facts = {
-        "run": sealed.root.name,
+        "run": sealed.run_dir,
         "is_sealed": True,
         "files": len(sealed.names()),
         "root_sha256": sealed.root_sha256,
@@ -62,8 +64,8 @@ def abort(
 
     repository = find_repository(Path.cwd())
     places = (AuthorizationPaths(authorization),) if authorization else known_authorizations(repository)
-    sealed = abort_run(AbortRequest(run, places, repository, reason, SystemClock()))
+    sealed = abort_run(AbortRequest(Path(run), places, repository, reason, SystemClock()))
     show.line(
-        f"{sealed.root.name}: sealed, outcome {sealed.outcome.outcome}, {len(sealed.names())} files, "
+        f"{sealed.run_dir}: sealed, outcome {sealed.outcome.outcome}, {len(sealed.names())} files, "
         f"root {sealed.root_sha256}"
     )

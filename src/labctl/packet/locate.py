@@ -5,7 +5,7 @@ from pathlib import Path
 
 from labctl.codes import Code
 from labctl.errors import NotFound, Problem
-from labctl.packet.attempts import MIN_PREFIX, earlier_packets
+from labctl.packet.attempts import MIN_PREFIX, EarlierPacket, earlier_packets
 from labctl.packet.git_command import find_repository
 from labctl.packet.ground import locate_campaign
 from labctl.packet.machine import authorization_root
@@ -43,6 +43,7 @@ def _unspent_packet(campaign: Path, authorization: Path | None) -> PacketPaths:
     packets = earlier_packets(root, loaded.preregistration.model.id)
     unspent = [packet.packet_id for packet in packets if not packet.is_spent]
     if len(unspent) == 1:
+        _require_same_file(campaign, loaded.preregistration.sha256, packets, unspent[0])
         return root.packet(unspent[0])
     code = Code.AMBIGUOUS if unspent else Code.NOT_FOUND
     spent = sum(packet.is_spent for packet in packets)
@@ -51,6 +52,15 @@ def _unspent_packet(campaign: Path, authorization: Path | None) -> PacketPaths:
     )
     do = "name the packet by its id" if unspent else f"run `labctl packet freeze {campaign}`"
     raise NotFound(Problem(code, str(campaign), "one unspent packet", got, do))
+
+
+def _require_same_file(campaign: Path, sha256: str, packets: tuple[EarlierPacket, ...], packet_id: str) -> None:
+    """What is named is a file, so the packet must be of this very file: a later edit would otherwise run unseen."""
+    frozen = next(earlier.packet.prereg_yaml_sha256 for earlier in packets if earlier.packet_id == packet_id)
+    if frozen != sha256:
+        expected = f"the file that packet {packet_id[:12]} was frozen from"
+        do = f"freeze the file as it is now, or name the packet by its id: {packet_id}"
+        raise NotFound(Problem(Code.FILE_DRIFT, str(campaign), expected, "another text", do))
 
 
 def _by_id(named: str, root: AuthorizationPaths) -> PacketPaths:

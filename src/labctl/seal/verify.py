@@ -11,6 +11,7 @@ from labctl.digest import sha256_hex
 from labctl.durable import read_regular
 from labctl.errors import BrokenEvidence, LabctlError, MalformedRecord, ManifestMismatch, Problem, SealInvalid
 from labctl.frozen import strict_json
+from labctl.records.marker import Marker
 from labctl.records.run import Layout, Outcome, OutcomeKind
 from labctl.records.seal import RunSeal, SealOutcome, self_digest
 from labctl.rundir import MANIFEST, SEAL, RunPaths, is_payload_kind
@@ -56,6 +57,11 @@ class SealedRun:
     """The root digest: that of the manifest."""
     bag: Bag
     """Its payload."""
+
+    @property
+    def run_dir(self) -> str:
+        """The run's name, as sealed; its folder may have another."""
+        return self.statement.subject[0].name
 
     @property
     def outcome(self) -> SealOutcome:
@@ -205,15 +211,15 @@ def _facts(bag: Bag) -> SealedFacts:
         bag.read(PACKET_PATH.removeprefix(PAYLOAD_PREFIX)),
         bag.read(MARKER_PATH.removeprefix(PAYLOAD_PREFIX)),
     )
-    return facts_of(bag.root.name, bag.facts, (bag.root_sha256, bag.tag_manifest_sha256), documents)
+    # a copy may lie in a folder of any name: what counts is that seal and marker name the same run
+    run_dir = Marker.from_json(documents[1], MARKER_PATH).run_dir
+    return facts_of(run_dir, bag.facts, (bag.root_sha256, bag.tag_manifest_sha256), documents)
 
 
 def _identity_problems(sealed: SealedFacts) -> list[Problem]:
     problems = []
     if sealed.marker.packet_sha256 != sealed.packet_sha256:
         problems.append(_foreign(MARKER_PATH, f"packet {sealed.packet_sha256}", sealed.marker.packet_sha256))
-    if sealed.marker.run_dir != sealed.run_dir:
-        problems.append(_foreign(MARKER_PATH, f"run folder {sealed.run_dir}", sealed.marker.run_dir))
     if sealed.marker.kind != sealed.packet.kind:
         problems.append(_foreign(MARKER_PATH, f"kind {sealed.packet.kind}", sealed.marker.kind))
     return problems
