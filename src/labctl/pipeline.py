@@ -27,6 +27,7 @@ from labctl.marker import ConsumedPacket, ConsumeRequest, consume_marker, new_ru
 from labctl.packet.attempts import refuse_overtaken
 from labctl.packet.opening import read_vocabulary
 from labctl.packet.review import ReviewedPacket, require_reviews
+from labctl.packet.stamps import InPlace, stamp_in_place
 from labctl.prereg.load import load_suite
 from labctl.records.marker import MarkerHost, PreflightPassed
 from labctl.report.text import render_report
@@ -73,12 +74,13 @@ def consume_and_run(job: Job) -> Done:
     reviewed = require_reviews(job.folder, job.clock)
     refuse_overtaken(reviewed.packet, job.roots.authorization)
     with _scratch(job.roots) as scratch:
+        in_place = stamp_in_place(reviewed.packet, job.roots.repository)
         preflight = _preflight(reviewed, job, scratch)
         with _orderly_stop() as stop:
             job.announce("consuming the packet: from here on there is no second try")
             consumed = consume_marker(reviewed, preflight, _consume_request(reviewed, job))
             with _packet_is_spent():
-                closed = run_campaign(consumed, preflight, _conduct(consumed, job, (scratch, stop)))
+                closed = run_campaign(consumed, preflight, _conduct(consumed, job, (scratch, stop, in_place)))
                 job.announce(f"sealing {closed.paths.root}")
                 sealed = seal_run(closed, last_digest(job.roots.authorization.ledger))
                 _witness_seal(consumed, sealed, job)
@@ -92,8 +94,8 @@ def _preflight(reviewed: ReviewedPacket, job: Job, scratch: Path) -> PreflightPa
     return run_preflight(PreflightRequest(reviewed, job.roots, scratch, job.clock, job.announce, rehearsal))
 
 
-def _conduct(consumed: ConsumedPacket, job: Job, run: tuple[Path, StopRequest]) -> Conduct:
-    scratch, stop = run
+def _conduct(consumed: ConsumedPacket, job: Job, run: tuple[Path, StopRequest, InPlace]) -> Conduct:
+    scratch, stop, in_place = run
     plan = OrderPlan(
         roots=job.roots,
         scratch=scratch,
@@ -101,7 +103,7 @@ def _conduct(consumed: ConsumedPacket, job: Job, run: tuple[Path, StopRequest]) 
         engine=read_vocabulary(consumed.folder),
         ambient=dict(os.environ),
     )
-    return Conduct(plan, LegWatch(job.clock, stop, job.on_progress), judge_phase, job.announce)
+    return Conduct(plan, LegWatch(job.clock, stop, job.on_progress), judge_phase, in_place, job.announce)
 
 
 def _consume_request(reviewed: ReviewedPacket, job: Job) -> ConsumeRequest:

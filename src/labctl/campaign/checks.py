@@ -1,6 +1,7 @@
 """What preflight looks at: each check yields what must hold, what was found, and what to do where it does not."""
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,6 +64,7 @@ def every_look(request: PreflightRequest) -> Iterator[Look]:
     yield from _storage(request)
     yield from _trust(request)
     yield from _attempt("host", "a boot id and a machine id", lambda: (boot_id(), machine_id_sha256()), packet_id)
+    yield assertions_look()
     yield _socket_path(request)
     yield from _port(request)
     yield from _rehearsal(request)
@@ -134,6 +136,13 @@ def _trust(request: PreflightRequest) -> Iterator[Look]:
 
 def _opens(folder: Path, anchor: Path) -> Callable[[], None]:
     return lambda: os.close(open_trusted_folder(folder, anchor))
+
+
+def assertions_look() -> Look:
+    """No code of ours rests on assertions, but the libraries that it uses may."""
+    got, do = f"optimization level {sys.flags.optimize}", "unset PYTHONOPTIMIZE, and start Python without -O"
+    expected = "an interpreter that keeps assertions"
+    return Look("assertions", Code.PREFLIGHT, expected, got, is_met=sys.flags.optimize == 0, do=do)
 
 
 def _socket_path(request: PreflightRequest) -> Look:

@@ -12,6 +12,7 @@ from labctl.campaign.orders import OrderPlan, make_order
 from labctl.durable import make_folder, write_once
 from labctl.errors import LabctlError, LegFailed, LegInterrupted
 from labctl.marker import ConsumedPacket, require_still_consumed
+from labctl.packet.stamps import InPlace
 from labctl.protocol import FIRST_PAIR, Event, Progress
 from labctl.records.marker import PreflightPassed
 from labctl.records.run import AbortCause, ClosedRun, Outcome, OutcomeKind
@@ -35,6 +36,8 @@ class Conduct:
     """Clock, stop request, progress."""
     judge_phase: PhaseJudge
     """How the phase stop is answered."""
+    in_place: InPlace
+    """What preflight has verified, as it was stamped before."""
     announce: Callable[[str], None]
     """Tells people what happens now."""
 
@@ -81,6 +84,7 @@ def _run_leg(consumed: ConsumedPacket, paths: RunPaths, journal: Journal, conduc
         message = "a leg after the last one"
         raise RuntimeError(message)
     require_still_consumed(consumed)
+    conduct.in_place.require_untouched()
     index = journal.progress.closed_legs + 1
     files = paths.leg(index, leg)
     make_folder(files.root)
@@ -89,6 +93,7 @@ def _run_leg(consumed: ConsumedPacket, paths: RunPaths, journal: Journal, conduc
     journal.record(Event.LEG_STARTED, leg)
     record = run_leg_process(files, conduct.plan.scratch, conduct.watch)
     journal.record(Event.LEG_CLOSED, leg, detail=f"{record.rows_completed} rows")
+    conduct.in_place.require_untouched()
 
 
 def _may_continue(paths: RunPaths, journal: Journal, conduct: Conduct) -> bool:

@@ -57,6 +57,19 @@ def verify_installed(facts: InterpreterFacts, source: InstalledSource) -> Frozen
     )
 
 
+def installed_files(facts: InterpreterFacts, source: InstalledSource) -> tuple[Path, ...]:
+    """The files of an installed package that were or would be verified, RECORD and code that it does not list included.
+
+    Raises:
+        DirtySource: there is no such package, or it has no RECORD (INSTALLED_DRIFT).
+    """
+    found = _find(facts, source)
+    record = _record_bytes(found, source)
+    top = Path(str(found.locate_file(""))).resolve()
+    listed = (top / path for path in _listed(record) if not path.endswith(".pyc"))
+    return (*listed, *_code_files(record, top))
+
+
 def _find(facts: InterpreterFacts, source: InstalledSource) -> Distribution:
     found = facts.find(source.installed)
     if found is None:
@@ -112,16 +125,23 @@ def _differences(lines: tuple[RecordLine, ...], digests: dict[str, str | None], 
 
 
 def _unlisted(record: bytes, top: Path) -> Iterator[Problem]:
-    """Code in the package's own folders that RECORD does not list; a namespace folder belongs to others too."""
-    listed = {path for path, *_rest in csv.reader(record.decode().splitlines())}
+    """Code in the package's own folders that RECORD does not list."""
+    listed = set(_listed(record))
+    for file in sorted(_code_files(record, top)):
+        if file.relative_to(top).as_posix() not in listed:
+            yield _drift(str(file), "only files that RECORD lists", "a file beside them", f"remove it, or {_REINSTALL}")
+
+
+def _code_files(record: bytes, top: Path) -> Iterator[Path]:
+    """Code in the package's own folders; a namespace folder belongs to others too."""
+    listed = _listed(record)
     packages = {path.partition("/")[0] for path in listed if path.count("/") == 1 and path.endswith("/__init__.py")}
-    for package in sorted(packages):
-        for file in sorted((top / package).rglob("*")):
-            path = file.relative_to(top).as_posix()
-            if file.suffix in CODE_SUFFIXES and path not in listed and file.is_file():
-                yield _drift(
-                    str(file), "only files that RECORD lists", "a file beside them", f"remove it, or {_REINSTALL}"
-                )
+    for package in packages:
+        yield from (file for file in (top / package).rglob("*") if file.suffix in CODE_SUFFIXES and file.is_file())
+
+
+def _listed(record: bytes) -> list[str]:
+    return [path for path, *_rest in csv.reader(record.decode().splitlines())]
 
 
 def _drift(where: str, expected: str, got: str, do: str) -> Problem:

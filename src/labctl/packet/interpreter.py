@@ -97,8 +97,14 @@ def describe_interpreter(facts: InterpreterFacts, key: str) -> Interpreter:
         resolved_sha256=sha256_file(facts.path.resolve())[0],
         version=facts.answer.version,
         distributions_sha256=sha256_hex("".join(f"{name}\n" for name in names).encode()),
-        pth_files=tuple(sorted({file.name for entry in facts.answer.path for file in Path(entry).glob("*.pth")})),
+        pth_files=tuple(sorted({file.name for file in pth_files(facts)})),
+        pth_sha256=tuple(sorted(f"{sha256_file(file)[0]}  {file.name}" for file in pth_files(facts))),
     )
+
+
+def pth_files(facts: InterpreterFacts) -> tuple[Path, ...]:
+    """The `.pth` files on an interpreter's path: lines of code that it runs at every start, isolated or not."""
+    return tuple(file for entry in facts.answer.path for file in sorted(Path(entry).glob("*.pth")))
 
 
 def _distributions(path: tuple[str, ...]) -> Iterator[importlib.metadata.Distribution]:

@@ -13,6 +13,10 @@ PacketId = NewType("PacketId", str)
 Count = Annotated[int, Field(ge=0)]
 
 
+def _is_absent(value: object) -> bool:
+    return value is None
+
+
 class PinnedFile(FrozenModel):
     """One small campaign file that the run reads; its bytes lie in the packet's `inputs/`."""
 
@@ -102,6 +106,8 @@ class Interpreter(FrozenModel):
     """Digest of the sorted list `name==version` of installed distributions."""
     pth_files: tuple[str, ...]
     """Names of `.pth` files in its site-packages, sorted: code that isolation does not stop."""
+    pth_sha256: tuple[Line, ...] | None = Field(default=None, exclude_if=_is_absent)
+    """The same as `sha256sum` lines; null in packets of before this was pinned."""
 
 
 class Tool(FrozenModel):

@@ -8,7 +8,7 @@ import pytest
 from labctl.codes import Code
 from labctl.digest import dirhash, sha256_hex
 from labctl.errors import DirtySource, FreezeRefused
-from labctl.packet.installed import MAX_NAMED, verify_installed
+from labctl.packet.installed import MAX_NAMED, installed_files, verify_installed
 from labctl.packet.interpreter import InterpreterFacts, ask_interpreter, describe_interpreter, interpreter_path
 from labctl.prereg.host_profile import HostProfile
 from labctl.prereg.model import InstalledSource
@@ -152,3 +152,21 @@ def test_the_key_self_is_the_interpreter_that_runs_labctl(tmp_path: Path) -> Non
     assert interpreter_path(host, "serving", tmp_path) == tmp_path / ".venv/bin/python"
     with pytest.raises(FreezeRefused, match="the key other, got mine, serving"):
         interpreter_path(host, "other", tmp_path)
+
+
+def test_a_changed_line_of_start_up_code_is_another_interpreter(environment: Path) -> None:
+    (environment / "hook.pth").write_text("import os\n")
+    before = describe_interpreter(facts(environment), "serving")
+    (environment / "hook.pth").write_text("import io\n")
+    after = describe_interpreter(facts(environment), "serving")
+    assert after.pth_files == before.pth_files
+    assert set(after.pth_sha256 or ()) ^ set(before.pth_sha256 or ()) == {
+        f"{sha256_hex(text)}  hook.pth" for text in (b"import os\n", b"import io\n")
+    }
+
+
+def test_the_files_of_a_package_are_those_of_its_record_and_all_its_code(environment: Path) -> None:
+    (environment / "engine/kernel.so").write_bytes(b"")
+    (environment / "engine/notes.txt").write_text("")
+    files = {path.relative_to(environment).as_posix() for path in installed_files(facts(environment), source())}
+    assert files == {*FILES, RECORD, "engine/kernel.so"}

@@ -49,8 +49,8 @@ def refusal(engine: LabRepository, series: tuple[Patch, ...], scratch: Path) -> 
 
 def test_a_series_that_makes_the_commit_is_proved(engine: LabRepository, tmp_path: Path) -> None:
     series = series_of(engine, tmp_path / "patches")
-    assert len(series) == 2
     prove_series(engine.top, declared(engine), series, tmp_path)
+    assert [patch.name for patch in series] == ["0001-Faster.patch", "0002-Faster-still.patch"]
 
 
 def test_a_scratch_folder_inside_a_work_tree_does_not_hide_the_patches(engine: LabRepository, tmp_path: Path) -> None:
@@ -58,6 +58,7 @@ def test_a_scratch_folder_inside_a_work_tree_does_not_hide_the_patches(engine: L
     scratch = engine.top / ".labctl/scratch"
     scratch.mkdir(parents=True)
     prove_series(engine.top, declared(engine), series, scratch)
+    assert len(refusal(engine, series[:1], scratch).problems) == 4
 
 
 def test_a_patch_that_is_missing_or_out_of_order_does_not_apply(engine: LabRepository, tmp_path: Path) -> None:
