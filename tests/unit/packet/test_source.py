@@ -7,7 +7,7 @@ import pytest
 
 from labctl.codes import Code
 from labctl.digest import dirhash, sha256_hex
-from labctl.errors import DirtySource, NotFound
+from labctl.errors import DirtySource, NotFound, Problem
 from labctl.packet.git_command import find_repository, refuse_hidden_state
 from labctl.packet.git_objects import ObjectReader, object_digest
 from labctl.packet.source import (
@@ -36,6 +36,12 @@ def refusal(lab: LabRepository) -> DirtySource:
     with pytest.raises(DirtySource) as refused:
         verify_work_tree(lab.top, lab.head)
     return refused.value
+
+
+def refusal_of(lab: LabRepository, commit: str) -> tuple[Problem, ...]:
+    with pytest.raises(DirtySource) as refused:
+        verify_work_tree(lab.top, commit)
+    return refused.value.problems
 
 
 @pytest.mark.parametrize("object_format", ["sha1", "sha256"])
@@ -216,6 +222,55 @@ def test_only_full_ids_of_objects_that_are_there_are_read(lab: LabRepository, na
     with pytest.raises(DirtySource) as refused:
         verify_work_tree(lab.top, named)
     assert refused.value.codes == (Code.BAD_COMMIT,)
+
+
+@pytest.mark.parametrize("kind", ["refs/tags", "refs/heads"])
+def test_a_ref_that_is_named_like_an_id_is_never_followed(lab: LabRepository, kind: str) -> None:
+    first = lab.head
+    lab.write(README, "second\n")
+    second = lab.commit("Second")
+    lab.git("update-ref", f"{kind}/{first}", second)
+    lab.git("update-ref", f"{kind}/{first[:10]}", second)
+    with ObjectReader(lab.top) as reader:
+        assert reader.commit(first).tree == lab.git("rev-parse", f"{second}~1^{{tree}}")
+    assert {problem.where for problem in refusal_of(lab, first)} == {str(lab.top / README)}
+    with pytest.raises(DirtySource, match="a full object id"):
+        verify_work_tree(lab.top, first[:10])
+
+
+def test_settings_and_caches_that_trust_the_index_change_nothing(lab: LabRepository) -> None:
+    for setting in (
+        "core.trustctime false",
+        "core.checkStat minimal",
+        "core.untrackedCache true",
+        "core.ignoreStat true",
+    ):
+        lab.git("config", *setting.split())
+    os.utime(lab.top / README, (1_000_000_000, 1_000_000_000))  # older than the index, so that git trusts the time
+    lab.git("update-index", "--refresh", "--untracked-cache")
+    lab.write(README, "B lab.\n")
+    os.utime(lab.top / README, (1_000_000_000, 1_000_000_000))
+    assert lab.git("status", "--porcelain") == ""
+    assert refusal(lab).codes == (Code.DIRTY_SOURCE,)
+
+
+def test_a_repository_within_the_work_tree_hides_no_tracked_file(lab: LabRepository) -> None:
+    LabRepository.create(lab.top / "campaigns/nested")
+    assert verify_work_tree(lab.top, lab.head).files == len(FILES)
+    lab.write("campaigns/quick/.git/HEAD", "ref: refs/heads/main\n")
+    lab.edit_campaign("class: exploratory", "class: calibration")
+    assert refusal(lab).codes == (Code.DIRTY_SOURCE,)
+
+
+def test_objects_of_another_folder_are_not_lent_by_a_variable(
+    lab: LabRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = LabRepository.create(tmp_path / "other")
+    other.write(README, "other\n")
+    foreign = other.commit("Other")
+    monkeypatch.setenv("GIT_ALTERNATE_OBJECT_DIRECTORIES", str(other.top / ".git/objects"))
+    with pytest.raises(DirtySource, match="no such object"):
+        verify_work_tree(lab.top, foreign)
 
 
 def test_a_tag_or_a_tree_is_no_commit(lab: LabRepository) -> None:
