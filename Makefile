@@ -10,6 +10,8 @@ demo: $(VENV)/.base
 	scripts/demo.sh campaigns/quickstart/campaign.yaml
 
 demo-vllm: $(VENV)/.base
+	$(BIN)/labctl prereg validate campaigns/vllm-cpu-ngram
+	@echo "installing vLLM into .labctl/serving: about 3.5 GB and two minutes the first time; then four server starts, about three minutes"
 	scripts/serving-environment.sh .labctl/serving
 	scripts/demo.sh campaigns/vllm-cpu-ngram/campaign.yaml
 

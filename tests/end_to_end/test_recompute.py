@@ -1,0 +1,80 @@
+"""Every row rate and start headline of a verdict, recomputed from the wire bytes by a short independent script."""
+
+import json
+import re
+import statistics
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "runs.example"
+RUNS = sorted(path.parent for path in EXAMPLES.glob("*/seal.json") if (path.parent / "data" / "legs").is_dir())
+
+
+def token_stamps(reads: Path) -> list[int]:
+    """The arrival of each token: the kernel's stamp of the read that ended the token's event."""
+    facts = [json.loads(line) for line in reads.read_bytes().splitlines()]
+    ends, stamps, total = [], [], 0
+    for fact in facts:
+        if fact["event"] == "read" and fact["length"]:
+            total += fact["length"]
+            ends.append(total)
+            stamps.append(fact["kernel_ns"])
+    raw = reads.with_name(reads.name.replace(".reads.jsonl", ".bin")).read_bytes()
+    body, place = b"", raw.index(b"\r\n\r\n") + 4
+    origin: list[int] = []  # where each byte of the body stood in the received bytes
+    while size := int(raw[place : raw.index(b"\r\n", place)], 16):
+        place = raw.index(b"\r\n", place) + 2
+        body += raw[place : place + size]
+        origin += range(place, place + size)
+        place += size + 2
+    found = []
+    for event in re.finditer(rb"data: (\{.*?\})\r?\n\r?\n", body):
+        last_byte = origin[event.end() - 1]
+        stamp = next(stamp for end, stamp in zip(ends, stamps, strict=True) if last_byte < end)
+        for choice in json.loads(event[1])["choices"]:
+            found += [stamp] * len(choice.get("token_ids") or [])
+    return found
+
+
+def verdict_of(run: Path) -> dict[str, list[dict[str, object]]]:
+    answer = subprocess.run([sys.executable, "-m", "labctl.analyze", str(run)], capture_output=True, check=True)
+    verdict: dict[str, list[dict[str, object]]] = json.loads(answer.stdout)
+    return verdict
+
+
+def figures(entry: dict[str, object]) -> dict[str, Fraction]:
+    listed = entry["figures"]
+    assert isinstance(listed, list)
+    return {one["name"]: Fraction(one["value"]) for one in listed}
+
+
+@pytest.mark.parametrize("run", RUNS, ids=lambda run: run.name)
+def test_rates_and_headlines_follow_from_the_wire_bytes(run: Path) -> None:
+    verdict = verdict_of(run)
+    by_leg: dict[str, list[Fraction]] = {}
+    compared = 0
+    for row in verdict["rows"]:
+        (folder,) = (run / "data" / "legs").glob(f"*-{row['leg']}")
+        stamps = token_stamps(folder / "wire" / f"{row['row']:02d}.reads.jsonl")
+        said = figures(row)
+        assert len(stamps) == row["token_count"]
+        if len(stamps) >= 100 and stamps[99] > stamps[0]:
+            rate = Fraction(99 * 10**9, stamps[99] - stamps[0])
+            assert said["decode_rate_conventional_1_100"] == rate
+            by_leg.setdefault(str(row["leg"]), []).append(rate)
+            compared += 1
+        if stamps[-1] > stamps[0]:
+            assert said["decode_rate_full"] == Fraction((len(stamps) - 1) * 10**9, stamps[-1] - stamps[0])
+    assert compared > 0
+    for start in verdict["starts"]:
+        rates = by_leg.get(str(start["leg"]), [])
+        if len(rates) == start["rows"] and "decode_rate_conventional_1_100" in figures(start):
+            assert figures(start)["decode_rate_conventional_1_100"] == statistics.median(rates)
+
+
+def test_there_are_examples_to_recompute() -> None:
+    assert RUNS
