@@ -7,6 +7,7 @@ from fractions import Fraction
 from labctl.records.verdict import Figure
 
 SHOWN_DIGITS = 12
+SHORT_DIGITS = 4
 ROOT_DIGITS = 40
 HUNDRED = 100
 
@@ -31,6 +32,13 @@ def exact_text(value: Fraction) -> str:
 def decimal_text(value: Fraction) -> str:
     """The number to 12 significant digits, never in scientific notation."""
     rounded = Context(prec=SHOWN_DIGITS).divide(Decimal(value.numerator), Decimal(value.denominator))
+    return f"{rounded.normalize():f}"
+
+
+def short_text(value: Fraction) -> str:
+    """The number to 4 significant digits, with its whole integer part, for sentences."""
+    whole = len(str(abs(value.numerator) // value.denominator))
+    rounded = Context(prec=max(SHORT_DIGITS, whole)).divide(Decimal(value.numerator), Decimal(value.denominator))
     return f"{rounded.normalize():f}"
 
 

@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 
+from labctl.analyze.drift import drift_warnings
 from labctl.analyze.evidence import RunEvidence
 from labctl.analyze.figures import decimal_text
 from labctl.analyze.gates.accounting import FLAT_SURVIVAL, SURVIVAL_RATIO
@@ -29,7 +30,13 @@ NEVER = (
 
 def warnings_of(evidence: RunEvidence, judged: Judged) -> tuple[str, ...]:
     """Doubts, one line each."""
-    return (*_design_warnings(evidence), *_record_warnings(evidence), *_output_warnings(evidence, judged))
+    metric = headline_metric(evidence.packet.preregistration)
+    return (
+        *drift_warnings(evidence, metric),
+        *_design_warnings(evidence),
+        *_record_warnings(evidence),
+        *_output_warnings(evidence, judged),
+    )
 
 
 def expectation_of(evidence: RunEvidence) -> str:
@@ -59,9 +66,11 @@ def follow_ups(evidence: RunEvidence, verdict: VerdictKind) -> tuple[tuple[str, 
 def _design_warnings(evidence: RunEvidence) -> list[str]:
     packet = evidence.packet
     lines = []
+    if packet.service == "embedded":
+        lines.append("your service command was NOT exercised: the embedded endpoint ran; use --service real")
     if evidence.engine.is_stand_in:
         lines.append("the service is labctl's embedded endpoint: a stand-in for rehearsals, not a language model")
-    if packet.attempt > 1:
+    if packet.attempt > 1 and packet.kind == "real":
         lines.append(
             f"this is attempt {packet.attempt} in its lane: the chance that one passes by luck grows with each"
         )

@@ -106,7 +106,10 @@ def _start_counts(leg: str, rows: tuple[StreamRow, ...]) -> list[Figure]:
     figures = [figure("ttft_median", leg, median(waits), "ns")] if waits else []
     tokens = sum(len(row.token_ids) for row in rows)
     figures.append(figure("tokens", leg, tokens, "tokens"))
-    figures.append(figure("coalesced_tokens", leg, sum(map(coalesced_tokens, rows)), "tokens"))
+    coalesced = sum(map(coalesced_tokens, rows))
+    figures.append(figure("coalesced_tokens", leg, coalesced, "tokens"))
+    if tokens:
+        figures.append(figure("coalesced_share", leg, Fraction(100 * coalesced, tokens), "percent"))
     figures.append(figure("invalid_rows", leg, sum(bool(row.faults) for row in rows), "rows"))
     return figures
 

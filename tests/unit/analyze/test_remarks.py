@@ -108,3 +108,21 @@ def test_only_a_record_candidate_on_a_real_engine_may_be_submitted(sound: RunEvi
         allowed, denied = follow_ups(evidence, kind)
         assert not any(line.startswith("submission") for line in allowed)
         assert "submission to a board" in denied
+
+
+def test_attempts_are_counted_against_the_lane_of_real_packets_only(sound: RunEvidence) -> None:
+    told = {}
+    for kind in ("real", "rehearsal"):
+        document = sound.packet.model_dump(mode="json") | {"attempt": 3, "follows": "a" * 64, "kind": kind}
+        evidence = replace(sound, packet=Packet.model_validate_json(canonical_json(document)))
+        told[kind] = "\n".join(warnings_of(evidence, judge_gates(evidence, stopped=False)))
+    assert "this is attempt 3 in its lane" in told["real"]
+    assert "attempt" not in told["rehearsal"]
+
+
+def test_a_rehearsal_on_the_embedded_endpoint_says_that_the_service_was_not_exercised(sound: RunEvidence) -> None:
+    document = sound.packet.model_dump(mode="json") | {"kind": "rehearsal", "service": "embedded"}
+    evidence = replace(sound, packet=Packet.model_validate_json(canonical_json(document)))
+    told = warnings_of(evidence, judge_gates(evidence, stopped=False))
+    assert any("your service command was NOT exercised" in line and "--service real" in line for line in told)
+    assert not any("NOT exercised" in line for line in warnings_of(sound, judge_gates(sound, stopped=False)))

@@ -29,17 +29,59 @@ def test_the_verdict_stands_first(verdict: Verdict) -> None:
     assert summarize(verdict)[0] == "verdict: exploratory_pass (quick-test, attempt 1, analyzer frozen)"
 
 
+def test_the_top_holds_the_gain_the_starts_and_their_spread(verdict: Verdict) -> None:
+    top = render_report(verdict).split("## Gates")[0]
+    assert "**gain: +41.45 % over the run; B1 vs A1 +41.45 %, B2 vs A2 +41.45 %**" in top
+    assert "**reported value: 1414 tokens/s**" in top
+    assert "| A1 | 999.5 | 1000 | 2.9 | 0 | 2 |" in top
+    assert "| B2 | 1414 | 1414 | 2.9 | 0 | 2 |" in top
+    assert "controls 0.002998 %, candidates 0.000714 %" in top
+
+
+def test_the_top_of_the_terminal_says_the_same(verdict: Verdict) -> None:
+    told = summarize(verdict)
+    assert "gain: +41.45 % over the run; B1 vs A1 +41.45 %, B2 vs A2 +41.45 %" in told
+    assert any(line.startswith("starts: A1 999.5, B1 1414, B2 1414, A2 999.5 tokens/s") for line in told)
+
+
+def test_the_long_table_of_rows_is_last(verdict: Verdict) -> None:
+    titles = [line for line in render_report(verdict).splitlines() if line.startswith("## ")]
+    assert titles[-2:] == ["## Exact values", "## Rows"]
+
+
+def test_a_fraction_too_long_to_read_is_only_in_the_json(verdict: Verdict) -> None:
+    text = render_report(verdict)
+    values = {one.value for start in verdict.starts for one in start.figures}
+    values |= {one.value for gate in verdict.gates for one in gate.figures} | {one.value for one in verdict.effect}
+    assert [value for value in values if len(value) > 40]
+    for value in values:
+        assert (f"`{value}`" in text) == (len(value) <= 40), value
+
+
+def test_key_figures_stand_beside_their_gate(verdict: Verdict) -> None:
+    (line,) = (line for line in render_report(verdict).splitlines() if line.startswith("| `exact_tokens` | passed"))
+    assert "`exact_rows` A1 2, B1 2, B2 2, A2 2 of 2 rows; `degenerate_rows` 0 rows" in line
+
+
+def test_many_reasons_are_cut_and_the_cut_is_told(verdict: Verdict) -> None:
+    many = Verdict.model_validate(
+        verdict.model_dump(by_alias=True) | {"because": tuple(f"reason {n}" for n in range(25))}
+    )
+    assert "- reason 9\n- and 15 more, in verdict.json\n" in render_report(many)
+
+
 def test_every_gate_start_row_and_effect_is_there(verdict: Verdict) -> None:
     text = render_report(verdict)
     lines = text.splitlines()
     for gate in verdict.gates:
         assert any(line.startswith(f"| `{gate.id}` | passed |") for line in lines)
     for start in verdict.starts:
-        assert any(line.startswith(f"| {start.leg} | {start.rows} | {start.figures[0].decimal} |") for line in lines)
+        for one in start.figures:
+            assert any(line.startswith(f"| start | {start.leg} | `{one.name}` | {one.decimal} |") for line in lines)
     for row in verdict.rows:
         assert any(line.startswith(f"| {row.leg} | {row.row} | {row.prompt} | {row.token_count} |") for line in lines)
     for effect in verdict.effect:
-        assert effect.value in text
+        assert any(line.startswith(f"| {effect.where or 'run'} | `{effect.name}` |") for line in lines)
 
 
 def test_it_says_how_to_verify_the_run_without_labctl(verdict: Verdict) -> None:
@@ -63,7 +105,7 @@ def test_what_may_follow_and_what_may_not_is_told(verdict: Verdict) -> None:
 def test_every_miss_keeps_both_sides(hostile: Verdict) -> None:
     text = render_report(hostile)
     assert "### What did not hold in `exact_tokens`: the first 2 of 2" in text
-    assert "Exactness did not pass: these figures are diagnostic only." in text
+    assert "**exactness did not pass: these figures are diagnostic only**" in text
     miss = next(gate for gate in hostile.gates if gate.id == "exact_tokens").misses[0]
     assert f"| {miss.where} | {miss.what} | {miss.expected} | {miss.observed} |" in text
 

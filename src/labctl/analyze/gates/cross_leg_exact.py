@@ -1,7 +1,7 @@
 """Gate `cross_leg_exact`: every other start equals the first."""
 
 from labctl.analyze.evidence import RunEvidence
-from labctl.analyze.gates.exact_tokens import add_row_counts, compare_rows, expected_of
+from labctl.analyze.gates.exact_tokens import NO_ROW, add_row_counts, compare_rows, expected_of, has_rows
 from labctl.analyze.gates.findings import Findings
 from labctl.prereg.model import Arm, CrossLegExact, gate_id
 from labctl.records.verdict import GateOutcome
@@ -13,6 +13,9 @@ def judge_cross_leg_exact(evidence: RunEvidence, gate: CrossLegExact) -> GateOut
     first, *others = evidence.legs or (None,)
     if first is None or not others:
         findings.lacks("fewer than two starts are there")
+        return findings.outcome()
+    if not has_rows(evidence.legs):
+        findings.lacks(NO_ROW)
         return findings.outcome()
     expected = expected_of(first)
     for leg in others:

@@ -14,6 +14,7 @@ from labctl.records.verdict import GateOutcome
 MAX_CYCLE_TOKENS = 16
 MIN_CYCLES = 3
 MIN_DEGENERATE_TOKENS = 8
+NO_ROW = "no row was measured"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,9 @@ class ExpectedRow:
 def judge_exact_tokens(evidence: RunEvidence, gate: ExactTokens) -> GateOutcome:
     """Judge every row of every start against the teacher, or against the first control start."""
     findings = Findings(gate_id(gate), gate.kind)
+    if not has_rows(evidence.legs):
+        findings.lacks(NO_ROW)
+        return findings.outcome()
     expected = _expected(evidence)
     if expected is None:
         findings.lacks("neither a teacher nor a first control start is there")
@@ -39,6 +43,11 @@ def judge_exact_tokens(evidence: RunEvidence, gate: ExactTokens) -> GateOutcome:
     add_row_counts(findings, evidence.legs, expected)
     findings.figures.append(figure("degenerate_rows", "", _degenerate_rows(evidence.legs), "rows"))
     return findings.outcome()
+
+
+def has_rows(legs: Iterable[LegEvidence]) -> bool:
+    """Whether any start measured anything: nothing is equal to nothing, and that proves nothing."""
+    return any(leg.rows for leg in legs)
 
 
 def expected_of(leg: LegEvidence) -> tuple[ExpectedRow, ...]:
