@@ -20,14 +20,17 @@ def make_folder(path: Path) -> None:
 
     Raises:
         Refused: something has this name already (EXISTS).
+        BrokenEvidence: the system takes no new folder there (WRITE_FAILED).
     """
     try:
         path.mkdir(mode=FOLDER_MODE)
+        path.chmod(FOLDER_MODE)
     except FileExistsError as error:
         raise Refused(
             Problem(Code.EXISTS, str(path), "a free name", "something with this name", "choose another name")
         ) from error
-    path.chmod(FOLDER_MODE)
+    except OSError as error:
+        raise _write_failed(path, error) from error
     sync_folder(path.parent)
 
 

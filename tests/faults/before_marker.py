@@ -5,6 +5,7 @@ An injection takes an empty folder and must end in one `LabctlError`.
 
 import os
 import re
+import secrets
 import socket
 import subprocess
 import sys
@@ -193,12 +194,12 @@ def host_busy(folder: Path) -> None:
 
 def rehearsal_missing(folder: Path) -> None:
     """Class record, and nothing has been rehearsed."""
-    lab = _ready_lab(folder)
+    lab = LabRepository.create(folder / "lab")
     remote = folder / "remote"
     subprocess.run(["git", "init", "--quiet", "--bare", str(remote)], check=True)
     lab.git("remote", "add", "origin", str(remote))
     lab.git("push", "--quiet", "origin", "main")
-    _run_preflight(lab, preregistration={"class": "record"})
+    preflight_of(lab, preregistration={"class": "record"})
 
 
 def not_found(folder: Path) -> None:
@@ -214,22 +215,25 @@ def ambiguous(folder: Path) -> None:
     locate_packet("0" * 12, folder)
 
 
+def preflight_of(lab: LabRepository, **changes: object) -> None:
+    """Freeze the campaign, change the packet's document, and look at this host."""
+    run_preflight(preflight_request(lab, **changes))
+
+
+def preflight_request(lab: LabRepository, **changes: object) -> PreflightRequest:
+    """What preflight would look at, with parts of the packet's document replaced."""
+    packet = freeze_packet(FreezeRequest(lab.campaign))
+    paths = packet_folder(packet, lab.top)
+    changed = Packet.from_json(canonical_json(merged(packet.model_dump(mode="json", by_alias=True), changes)), "packet")
+    roots = Roots.of_packet(packet, lab.top)
+    scratch = roots.scratch / secrets.token_hex(4)
+    make_folders(scratch)
+    reviewed = ReviewedPacket(changed, packet.id, paths, ())
+    return PreflightRequest(reviewed, roots, scratch, SystemClock(), lambda _: None, None)
+
+
 def _preflight(folder: Path, old: str, new: str) -> None:
     lab = LabRepository.create(folder / "lab")
     lab.edit("campaigns/hosts/any-cpu.yaml", old, new)
     lab.commit("Another host")
-    _run_preflight(lab)
-
-
-def _ready_lab(folder: Path) -> LabRepository:
-    return LabRepository.create(folder / "lab")
-
-
-def _run_preflight(lab: LabRepository, **changes: object) -> None:
-    packet = freeze_packet(FreezeRequest(lab.campaign))
-    paths = packet_folder(packet, lab.top)
-    changed = Packet.from_json(canonical_json(merged(packet.model_dump(mode="json", by_alias=True), changes)), "packet")
-    reviewed = ReviewedPacket(changed, packet.id, paths, ())
-    roots = Roots.of_packet(packet, lab.top)
-    make_folders(roots.scratch / "run")
-    run_preflight(PreflightRequest(reviewed, roots, roots.scratch / "run", SystemClock(), lambda _: None, None))
+    preflight_of(lab)
