@@ -39,10 +39,18 @@ from labctl.prereg.model import Api, Arm, Preregistration
 from labctl.prereg.suite import Suite
 from labctl.protocol import Event
 from labctl.records.leg import LegExit, Listener, Postflight, ProcessRecord, ProcessSeen, Readiness, StopCause
-from labctl.records.marker import Marker, MarkerHost
+from labctl.records.marker import Marker, MarkerHost, PreflightPassed
 from labctl.records.order import LegStarted, Limits, Requests, StartPaths, WorkOrder
 from labctl.records.requests import Generation, request_body
-from labctl.records.run import NOTHING_SHA256, ClosedRun, JournalEntry, Outcome, OutcomeKind, PhaseAnswer
+from labctl.records.run import (
+    NOTHING_SHA256,
+    ClosedRun,
+    HostIdentity,
+    JournalEntry,
+    Outcome,
+    OutcomeKind,
+    PhaseAnswer,
+)
 from labctl.records.wire import Connected, ConnectStarted, Ended, Line, Read, RowClosed, RowOpened, Sent, wire_lines
 from labctl.rundir import RunPaths
 from labctl.seal.verify import SealedRun
@@ -304,6 +312,9 @@ class RunBuilder:
         )
 
     def _packet_files(self, packet: Packet, marker: Marker) -> dict[str, bytes]:
+        preflight = PreflightPassed(
+            packet_sha256=packet.id, findings=(), file_systems=marker.file_systems, rehearsal_seal_sha256=None
+        )
         return {
             "packet/packet.json": packet.canonical(),
             "packet/prereg.yaml": PREREG_YAML,
@@ -311,6 +322,9 @@ class RunBuilder:
             "packet/inputs/suite.yaml": self._suite_bytes(),
             "packet/inputs/oracle.json": self._oracle_bytes(),
             "packet/marker.copy.json": marker.canonical(),
+            "host/identity.json": _identity().canonical(),
+            "host/preflight.json": preflight.canonical(),
+            "host/env.json": canonical_json({"allowed": list(packet.environment_allowed)}),
         }
 
     def _put_phase(self) -> bool:
@@ -417,6 +431,14 @@ class RunBuilder:
             "exit.json": leg_exit.canonical(),
             "leg.log": b"",
         }
+
+
+def _identity() -> HostIdentity:
+    return HostIdentity(
+        machine_id_sha256=MACHINE, boot_id=BOOT, hostname="host", kernel="Linux 6", architecture="x86_64",
+        cpu_model="cpu", cpu_count=2, cpuinfo_sha256="b" * 64, memory_bytes=1 << 34, clocksource="tsc", governors=(),
+        python="3.11.9", distributions=(),
+    )  # fmt: skip
 
 
 def json_edit(change: Callable[[dict[str, object]], None]) -> Edit:

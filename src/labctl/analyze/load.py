@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from labctl.analyze.evidence import LegEvidence, RunEvidence, conflict
 from labctl.analyze.files import EvidenceFiles, require_readable
+from labctl.analyze.host_conflicts import copy_conflicts, host_conflicts
 from labctl.analyze.leg_conflicts import leg_conflicts
 from labctl.analyze.load_leg import load_leg
 from labctl.analyze.record_reader import RecordReader
@@ -38,6 +39,7 @@ def load_evidence(files: EvidenceFiles, sealed: SealOutcome | None = None) -> Ru
     evidence = _opened(reader, is_bare=is_aborted and not has_legs)
     journal = _journal(reader, may_be_torn=is_aborted)
     evidence = replace(evidence, journal=journal, outcome=_outcome(reader, sealed, journal))
+    reader.problems += host_conflicts(reader, evidence)
     evidence = replace(evidence, answers=_answers(reader, evidence))
     evidence = replace(evidence, legs=_legs(reader, evidence))
     for leg in evidence.legs:
@@ -69,7 +71,7 @@ def _opened(reader: RecordReader, *, is_bare: bool) -> RunEvidence:
     )
     reader.problems += packet_conflicts(evidence)
     if not is_bare:
-        reader.problems += pinned_conflicts(packet, reader.files)
+        reader.problems += [*pinned_conflicts(packet, reader.files), *copy_conflicts(reader, evidence)]
     return evidence
 
 

@@ -1,6 +1,6 @@
 """From the files of one leg's folder to its evidence."""
 
-from labctl.analyze.evidence import LegEvidence, RunEvidence
+from labctl.analyze.evidence import LegEvidence, RunEvidence, differences
 from labctl.analyze.files import leg_manifest_problems
 from labctl.analyze.record_reader import RecordReader
 from labctl.analyze.stream import StreamRow, read_row
@@ -26,6 +26,7 @@ def load_leg(reader: RecordReader, evidence: RunEvidence, index: int) -> LegEvid
     leg_exit = reader.record(f"{at}/exit.json", LegExit, because="the leg is closed" if digest else None)
     because = "the leg completed" if leg_exit is not None and leg_exit.cause is StopCause.COMPLETED else None
     order_bytes = reader.bytes_of(f"{at}/order.json", because=because)
+    reader.bytes_of(f"{at}/leg.log", because=because)
     wires = _wires(reader, at)
     return LegEvidence(
         folder=folder,
@@ -67,9 +68,12 @@ def _wires(reader: RecordReader, at: str) -> tuple[WireRow, ...]:
         if reads is None or received is None:
             continue
         try:
-            wires.append(read_wire_row(reads, received, f"data/{at}/wire/{stem}"))
+            wire = read_wire_row(reads, received, f"data/{at}/wire/{stem}")
         except MalformedRecord as error:
             reader.problems.extend(error.problems)
+            continue
+        reader.problems += differences(f"data/{at}/wire/{stem}", [("row", stem, f"{wire.opened.row:02d}")])
+        wires.append(wire)
     return tuple(sorted(wires, key=lambda wire: wire.opened.row))
 
 

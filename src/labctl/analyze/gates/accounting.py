@@ -115,7 +115,11 @@ def _judge_speculation(findings: Findings, leg: LegEvidence, delta: CounterDelta
 
 def _judge_survival(findings: Findings, where: str, delta: CounterDelta, drafts: Fraction) -> None:
     by_position = delta.grown_by_label("accepted_per_position", "position")
-    survival = [value for _, value in sorted(by_position.items(), key=lambda item: int(item[0] or 0))]
+    found = sorted(by_position, key=lambda position: (len(position), position))
+    positions = [str(number) for number in range(len(found))]
+    if found not in ([""], positions):  # an engine without the label counts all positions in one sample
+        findings.holds("positions of accepted tokens", where, (positions, found), is_met=False)
+    survival = [by_position[position] for position in found]
     for position, (earlier, later) in enumerate(pairwise(survival), start=1):
         findings.holds(
             f"survival at position {position}", where, (f"at most {earlier}", later), is_met=later <= earlier

@@ -110,3 +110,14 @@ def test_a_drafter_with_a_fixed_length_must_draft_it_every_round(evidence: RunEv
     assert judge_accounting(replace(evidence, legs=(fewer,)), GATE).result is GateResult.FAILED
     lookup = replace(fewer, order=leg.order)
     assert judge_accounting(replace(evidence, legs=(lookup,)), GATE).result is GateResult.PASSED
+
+
+@pytest.mark.parametrize("label", [b"1.5", b"x", b"", b"7"])
+def test_positions_that_do_not_count_from_zero_fail(label: bytes, tmp_path: Path) -> None:
+    def rename(builder: RunBuilder) -> None:
+        path = "legs/03-B2/metrics-after.prom"
+        builder.edits[path] = lambda data: data.replace(b'position="0"', b'position="' + label + b'"')
+
+    outcome = judged(tmp_path, rename)
+    assert outcome.result is GateResult.FAILED
+    assert next(miss.what for miss in outcome.misses) == "positions of accepted tokens"
