@@ -11,6 +11,7 @@ from pathlib import Path
 
 from labctl.campaign.checks import PreflightRequest
 from labctl.campaign.controller import Conduct, run_campaign
+from labctl.campaign.ledger_mirror import LedgerMirror
 from labctl.campaign.leg_process import LegWatch, StopRequest
 from labctl.campaign.orders import OrderPlan
 from labctl.campaign.preflight import run_preflight
@@ -25,10 +26,12 @@ from labctl.judges import Judgement, JudgeRequest, judge_phase, judge_run
 from labctl.ledger import LedgerEvent, append_ledger, last_digest
 from labctl.marker import ConsumedPacket, ConsumeRequest, consume_marker, new_run_name, require_unspent
 from labctl.packet.attempts import refuse_overtaken
+from labctl.packet.model import Packet
 from labctl.packet.opening import read_vocabulary
 from labctl.packet.review import ReviewedPacket, require_reviews
 from labctl.packet.stamps import InPlace, stamp_in_place
 from labctl.prereg.load import load_suite
+from labctl.prereg.model import CampaignClass
 from labctl.records.marker import MarkerHost, PreflightPassed
 from labctl.report.text import render_report
 from labctl.rundir import PacketPaths
@@ -80,12 +83,15 @@ def consume_and_run(job: Job) -> Done:
             job.announce("consuming the packet: from here on there is no second try")
             consumed = consume_marker(reviewed, preflight, _consume_request(reviewed, job))
             with _packet_is_spent():
+                _mirror_ledger(reviewed.packet, job)
                 closed = run_campaign(consumed, preflight, _conduct(consumed, job, (scratch, stop, in_place)))
                 job.announce(f"sealing {closed.paths.root}")
                 sealed = seal_run(closed, last_digest(job.roots.authorization.ledger))
                 _witness_seal(consumed, sealed, job)
     job.announce("the analyzers judge the sealed run")
-    return Done(sealed, judge_run(JudgeRequest(sealed.root, job.roots.analyses, None, render_report)))
+    done = Done(sealed, judge_run(JudgeRequest(sealed.root, job.roots.analyses, None, render_report)))
+    _mirror_ledger(reviewed.packet, job)
+    return done
 
 
 def _preflight(reviewed: ReviewedPacket, job: Job, scratch: Path) -> PreflightPassed:
@@ -133,6 +139,18 @@ def _witness_seal(consumed: ConsumedPacket, sealed: SealedRun, job: Job) -> None
         wall_ns=job.clock.realtime_ns(),
     )
     append_ledger(job.roots.authorization.ledger, event)
+
+
+def _mirror_ledger(packet: Packet, job: Job) -> None:
+    """Show the new line to others; only a record must not go on without."""
+    if packet.kind == "rehearsal" or packet.host.remote is None:
+        return
+    try:
+        LedgerMirror(job.roots.repository, packet.host.remote, job.roots.authorization).publish()
+    except RunFailed as error:
+        if packet.preregistration.campaign_class is CampaignClass.RECORD:
+            raise
+        job.announce(f"the ledger is not mirrored: {error}")
 
 
 @contextlib.contextmanager

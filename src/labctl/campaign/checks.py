@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from labctl.campaign.ledger_mirror import LedgerMirror
 from labctl.campaign.roots import Roots
 from labctl.clock import Clock
 from labctl.codes import Code
-from labctl.errors import LabctlError
+from labctl.errors import DirtySource, LabctlError
 from labctl.host.boot import boot_id, machine_id_sha256
 from labctl.host.idle import cpu_busy_percent
 from labctl.host.storage import file_system_type, free_bytes, open_trusted_folder
@@ -70,6 +71,7 @@ def every_look(request: PreflightRequest) -> Iterator[Look]:
     yield from _rehearsal(request)
     yield from _snapshot(request)
     yield from _remote(request)
+    yield from _mirror(request)
     yield _idle(request)
 
 
@@ -210,6 +212,28 @@ def _remote(request: PreflightRequest) -> Iterator[Look]:
     is_there = is_on_remote(request.roots.repository, packet.repository.commit, remote)
     got, do = "there" if is_there else "not there", f"run `git push {remote}`"
     yield Look("remote", Code.PREFLIGHT, f"the commit on {remote}", got, is_met=is_there, do=do)
+
+
+def _mirror(request: PreflightRequest) -> Iterator[Look]:
+    """No machine has mirrored a consumption of this packet, and a record's consumption can be mirrored at once."""
+    packet = request.reviewed.packet
+    is_record = packet.preregistration.campaign_class is CampaignClass.RECORD
+    remote = packet.host.remote or ("origin" if is_record else None)
+    if packet.kind == "rehearsal" or remote is None:
+        return
+    mirror = LedgerMirror(request.roots.repository, remote, request.roots.authorization)
+    expected = f"a ledger that continues its mirror on {remote}, and no line of this packet there"
+    try:
+        lines = mirror.require_agreement(request.reviewed.packet_id)
+        mirror.prove_writable()
+    except DirtySource as error:
+        got, do = f"no answer: {error.problems[0].got}", f"make {remote} reachable and writable"
+        yield Look("mirror", Code.PREFLIGHT, expected, got, is_met=not is_record, do=do)
+    except LabctlError as error:
+        for problem in error.problems:
+            yield Look("mirror", problem.code, problem.expected, problem.got, is_met=False, do=problem.do)
+    else:
+        yield Look("mirror", Code.PREFLIGHT, expected, f"{lines} lines there", is_met=True)
 
 
 def _idle(request: PreflightRequest) -> Look:

@@ -1,6 +1,7 @@
 """Run git with nothing ambient, and refuse repositories that hide something from plain object reading."""
 
 import os
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ from labctl.codes import Code
 from labctl.errors import DirtySource, NotFound, Problem
 
 _TIMEOUT_S = 300
+_USERINFO = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)[^/\s@'\"]+@")
 _CONFIG = ("core.fsmonitor=false", "core.commitGraph=false", "core.hooksPath=/dev/null", "core.pager=cat")
 
 
@@ -49,25 +51,34 @@ def git_environment() -> dict[str, str]:
     }
 
 
-def run_git(repository: Path, *arguments: str) -> bytes:
+def run_git(repository: Path, *arguments: str, stdin: bytes = b"") -> bytes:
     """What a git command prints.
 
     Raises:
-        DirtySource: the command failed (BAD_COMMIT).
+        DirtySource: the command failed, or did not end (BAD_COMMIT).
     """
-    answer = subprocess.run(
-        [*git_arguments(repository), *arguments],
-        capture_output=True,
-        check=False,
-        timeout=_TIMEOUT_S,
-        env=git_environment(),
-    )
+    where, do = f"{repository}: git {arguments[0]}", "repair the repository, or clone it again"
+    try:
+        answer = subprocess.run(
+            [*git_arguments(repository), *arguments],
+            input=stdin,
+            capture_output=True,
+            check=False,
+            timeout=_TIMEOUT_S,
+            env=git_environment(),
+        )
+    except subprocess.TimeoutExpired as error:
+        raise DirtySource(Problem(Code.BAD_COMMIT, where, "an answer", f"none in {_TIMEOUT_S} s", do)) from error
     if answer.returncode != 0:
         lines = answer.stderr.decode("utf-8", "replace").strip().splitlines() or [f"exit {answer.returncode}"]
-        do = "repair the repository, or clone it again"
-        got = repr(lines[-1][:160])
-        raise DirtySource(Problem(Code.BAD_COMMIT, f"{repository}: git {arguments[0]}", "an answer", got, do))
+        got = repr(without_userinfo(lines[-1])[:160])
+        raise DirtySource(Problem(Code.BAD_COMMIT, where, "an answer", got, do))
     return answer.stdout
+
+
+def without_userinfo(text: str) -> str:
+    """A text whose URLs name no user and no password: what labctl writes down is published."""
+    return _USERINFO.sub(r"\1[removed]@", text)
 
 
 def refuse_hidden_state(repository: Path) -> None:
