@@ -16,6 +16,14 @@ EXIT_NOT_COMPLETED = 4
 EXIT_BROKEN = 5
 EXIT_GATE_FAILED = 6
 ALWAYS_DONE = frozenset({VerdictKind.COMPARISON_MEASURED, VerdictKind.EXPLORATORY_PASS, VerdictKind.RECORD_CANDIDATE})
+ABORTED: dict[AbortCause | None, str] = {
+    AbortCause.LEG_FAILED: "a start did not complete (a server that never became ready included)",
+    AbortCause.HOST_FAULT: "the host failed",
+    AbortCause.OPERATOR: "the operator stopped the run",
+    AbortCause.CONTROLLER_KILLED: "the controller ended before the run did",
+    AbortCause.EVIDENCE: "evidence could not be written",
+}
+"""Why a run was aborted, in words."""
 DONE_WHEN_PASSED = frozenset({VerdictKind.REHEARSAL_ONLY, VerdictKind.CALIBRATION})
 
 
@@ -80,7 +88,9 @@ def _aborted(case: Case) -> tuple[str, ...]:
     outcome = case.evidence.outcome
     if outcome is None or outcome.outcome is not OutcomeKind.ABORTED:
         return ()
-    return (f"the run was aborted ({outcome.cause}) after the marker", *outcome.detail)
+    measured = sum(len(leg.rows) for leg in case.evidence.legs)
+    said = ABORTED.get(outcome.cause, f"the run was aborted ({outcome.cause})")
+    return (f"{said} after the packet was consumed; {measured or 'no'} rows were measured", *outcome.detail)
 
 
 def _rehearsal(case: Case) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from labctl.campaign.leg_problems import leg_not_completed
 from labctl.clock import Clock
 from labctl.codes import Code
 from labctl.durable import read_regular
@@ -138,7 +139,7 @@ def _judge_exit(files: LegPaths, status: int, errors_path: Path, stop: StopReque
                 f"leg {files.root.name}",
                 "to run to its end",
                 f"{stop.signal_name} to the controller",
-                "the packet is spent; the run is sealed as aborted",
+                "nothing; the run is sealed as aborted",
             )
         )
     try:
@@ -150,19 +151,11 @@ def _judge_exit(files: LegPaths, status: int, errors_path: Path, stop: StopReque
                 f"leg {files.root.name}",
                 "a record of its end",
                 f"exit status {status} and none; {_tail(errors_path)}",
-                "the packet is spent; read the leg's log in the sealed run",
+                "read the leg's log in the sealed run",
             )
         ) from error
     if record.cause is not StopCause.COMPLETED or status != 0:
-        raise LegFailed(
-            Problem(
-                Code.LEG_CRASHED,
-                f"leg {files.root.name}",
-                "cause completed and exit status 0",
-                f"cause {record.cause} and exit status {status}: {'; '.join(record.problems) or 'no reason recorded'}",
-                "the packet is spent; the run is sealed as aborted",
-            )
-        )
+        raise leg_not_completed(files, record, status)
     return record
 
 

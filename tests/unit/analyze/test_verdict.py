@@ -192,3 +192,12 @@ def test_a_first_difference_that_moves_between_equal_starts_is_suspicious(tmp_pa
     builder.leg("B2").rows[0].ids[20] = 499
     told = analyze_run(builder.seal(tmp_path), analyzer_identity()).warnings
     assert any("moves between equal starts" in line for line in told)
+
+
+def test_an_abort_says_in_words_why_and_how_far_it_came(tmp_path: Path) -> None:
+    first, *details = judged(tmp_path, aborted, "record").because
+    assert first == (
+        "a start did not complete (a server that never became ready included) after the packet was consumed; "
+        "6 rows were measured"
+    )
+    assert details == ["row 2: expected a complete response, got timeout"]
