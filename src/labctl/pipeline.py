@@ -8,6 +8,7 @@ import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from labctl.campaign.checks import PreflightRequest
 from labctl.campaign.controller import Conduct, run_campaign
@@ -37,6 +38,11 @@ from labctl.report.text import render_report
 from labctl.rundir import PacketPaths
 from labctl.seal.verify import SealedRun
 from labctl.seal.write import seal_run
+
+CONSUMING: dict[Literal["real", "rehearsal"], str] = {
+    "real": "consuming the packet: from here on there is no second try",
+    "rehearsal": "rehearsal: nothing real is consumed",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +86,7 @@ def consume_and_run(job: Job) -> Done:
         in_place = stamp_in_place(reviewed.packet, job.roots.repository)
         preflight = _preflight(reviewed, job, scratch)
         with _orderly_stop() as stop:
-            job.announce("consuming the packet: from here on there is no second try")
+            job.announce(CONSUMING[reviewed.packet.kind])
             consumed = consume_marker(reviewed, preflight, _consume_request(reviewed, job))
             with _packet_is_spent():
                 _mirror_ledger(reviewed.packet, job)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from labctl.rundir import PacketPaths
 
 Campaign = Annotated[Path, typer.Argument(help="The campaign file.")]
+NOT_EXERCISED = "your service command is NOT exercised: the embedded endpoint runs in its place; use --service real"
 AsJson = Annotated[bool, typer.Option("--json", help="Machine output on stdout.")]
 
 
@@ -68,6 +69,8 @@ def rehearse(
 
     kind = RehearsalTarget.EMBEDDED if service is TargetName.EMBEDDED else RehearsalTarget.REGISTERED
     packet = freeze_rehearsal(FreezeRequest(campaign, progress=show.progress), kind)
+    if kind is RehearsalTarget.EMBEDDED:
+        show.progress(NOT_EXERCISED)
     _run(packet_folder(packet, find_repository(campaign)), as_json)
 
 
