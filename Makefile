@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 CHECKED := src tests benchmarks campaigns
 
-.PHONY: demo demo-vllm test check lock schemas clean
+.PHONY: demo demo-vllm test check lock schemas docs clean
 
 demo: $(VENV)/.base
 	scripts/demo.sh campaigns/quickstart/campaign.yaml
@@ -40,6 +40,10 @@ lock:
 
 schemas: $(VENV)/.base
 	$(BIN)/labctl prereg schema --write
+
+# The pages that are made from data.
+docs: $(VENV)/.dev
+	$(BIN)/python -m tests.faults.table
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

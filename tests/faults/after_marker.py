@@ -232,9 +232,13 @@ def seal_form(folder: Path) -> None:
 
 
 def seal_foreign(folder: Path) -> None:
-    """A run under another run's name."""
-    sealed = write_sealed_run(folder / RUN_NAME)
-    open_sealed_run(sealed.root.rename(folder / RUN_NAME.replace("quick", "quiet")))
+    """The seal of another run of the same packet."""
+    for name in ("one", "other"):
+        (folder / name).mkdir()
+    sealed = write_sealed_run(folder / "one" / RUN_NAME)
+    other = write_sealed_run(folder / "other" / RUN_NAME)
+    spoil(sealed.paths.seal, other.paths.seal.read_bytes())
+    open_sealed_run(sealed.root)
 
 
 def record_form(_folder: Path) -> None:
@@ -268,6 +272,8 @@ def analyzers_disagree(_folder: Path) -> None:
 
 
 class _Interrupted:
+    """The signal for it comes while a leg may end."""
+
     def __init__(self, number: signal.Signals) -> None:
         self._number = number
 

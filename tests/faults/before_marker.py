@@ -54,11 +54,13 @@ SECOND_NS = 1_000_000_000
 def bad_file(code: Code) -> Injection:
     """The first bad campaign file whose name holds the code."""
 
+    path = next(path for path in sorted(BAD_FILES.rglob("*")) if re.search(rf"__{code}__L", path.name))
+
     def check(_folder: Path) -> None:
-        path = next(path for path in sorted(BAD_FILES.rglob("*")) if re.search(rf"__{code}__L", path.name))
         (report,) = check_paths([path])
         raise InvalidPreregistration(report.problems)
 
+    check.__doc__ = f"`{path.relative_to(BAD_FILES)}`"
     return check
 
 
@@ -137,7 +139,7 @@ def review_missing(folder: Path) -> None:
     require_reviews(packet_folder(freeze_packet(FreezeRequest(lab.campaign)), lab.top), SystemClock())
 
 
-def review_of(packet: Packet, now_s: int, *requests: ApprovalRequest) -> Injection:
+def review_of(said: str, packet: Packet, now_s: int, *requests: ApprovalRequest) -> Injection:
     """Approvals of a packet, counted for the packet that the tests use."""
 
     def count(_folder: Path) -> None:
@@ -146,6 +148,7 @@ def review_of(packet: Packet, now_s: int, *requests: ApprovalRequest) -> Injecti
         _, problems = count_approvals(filed, Policy(make_packet(), None, now_s * SECOND_NS))
         raise MissingReview(problems)
 
+    count.__doc__ = said
     return count
 
 

@@ -38,10 +38,14 @@ INJECTIONS: Mapping[Code, Injection] = MappingProxyType(
         Code.PACKET_EXISTS: before.packet_exists,
         Code.SPENT_BEFORE: before.spent_before,
         Code.REVIEW_MISSING: before.review_missing,
-        Code.REVIEWER_EXCLUDED: before.review_of(make_packet(), 0, before.AUTHOR),
-        Code.REVIEW_DUPLICATE: before.review_of(make_packet(), 0, before.ADA, before.ADA),
-        Code.REVIEW_FOREIGN: before.review_of(make_packet(attempt=2, follows="6" * 64), 0, before.ADA),
-        Code.REVIEW_EXPIRED: before.review_of(make_packet(), 86_400, before.ADA_FOR_A_DAY),
+        Code.REVIEWER_EXCLUDED: before.review_of("The author approves.", make_packet(), 0, before.AUTHOR),
+        Code.REVIEW_DUPLICATE: before.review_of("One person approves twice.", make_packet(), 0, before.ADA, before.ADA),
+        Code.REVIEW_FOREIGN: before.review_of(
+            "An approval of the next attempt.", make_packet(attempt=2, follows="6" * 64), 0, before.ADA
+        ),
+        Code.REVIEW_EXPIRED: before.review_of(
+            "An approval for a day, a day later.", make_packet(), 86_400, before.ADA_FOR_A_DAY
+        ),
         Code.SIGNATURE_INVALID: before.signature_invalid,
         Code.PREFLIGHT: before.preflight,
         Code.PORT_TAKEN: before.port_taken,
