@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from labctl.campaign.journal import Journal
+from labctl.campaign.leftovers import nothing_outlives
 from labctl.campaign.leg_process import LegWatch, run_leg_process, wait
 from labctl.campaign.opening import open_run_directory
 from labctl.campaign.orders import OrderPlan, make_order
@@ -91,7 +92,8 @@ def _run_leg(consumed: ConsumedPacket, paths: RunPaths, journal: Journal, conduc
     order = make_order(consumed, index, files, conduct.plan)
     write_once(files.order, order.canonical())
     journal.record(Event.LEG_STARTED, leg)
-    record = run_leg_process(files, conduct.plan.scratch, conduct.watch)
+    with nothing_outlives(conduct.watch.clock):
+        record = run_leg_process(files, conduct.plan.scratch, conduct.watch)
     journal.record(Event.LEG_CLOSED, leg, detail=f"{record.rows_completed} rows")
     conduct.in_place.require_untouched()
 
