@@ -11,6 +11,7 @@ from labctl.seal.verify import SealedRun, open_sealed_run
 from tests.fakes.consuming import consume
 from tests.fakes.packets import write_packet_folder
 from tests.fakes.sealed_run import EVENTS, RUN_NAME, journal_bytes, spoil, two_leg_packet, write_run, write_sealed_run
+from tests.tamper.resealing import resealed
 
 
 def labctl(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -26,7 +27,8 @@ def sealed(tmp_path: Path) -> SealedRun:
 def test_a_sealed_run_is_told_in_one_line(sealed: SealedRun) -> None:
     done = labctl("seal", "verify", sealed.root)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f"{RUN_NAME}: sealed, 16 files, root {sealed.root_sha256}, outcome completed\n"
+    told = f"{RUN_NAME}: sealed, 16 files, root {sealed.root_sha256}, outcome completed"
+    assert done.stdout == f"{told}; no ledger here knows it\n"
 
 
 def test_the_folder_one_stands_in_can_be_verified(sealed: SealedRun) -> None:
@@ -102,6 +104,7 @@ def test_a_killed_run_is_sealed_as_aborted_and_the_ledger_knows(
     assert [line.event for line in lines] == ["consumed", "sealed"]
     assert lines[1].digest == sealed.seal_sha256
     assert lines[1].prev == sealed.statement.predicate.prev_ledger_digest
+    assert "; the ledger agrees\n" in labctl("seal", "verify", root, cwd=tmp_path).stdout
     again = labctl("seal", "abort", root, cwd=tmp_path)
     assert again.returncode == 3
     assert "[EXISTS]" in again.stderr
@@ -122,3 +125,20 @@ def test_a_run_that_no_marker_names_is_not_sealed(authorization: AuthorizationPa
     assert done.returncode == 3
     assert "[NOT_FOUND]" in done.stderr
     assert not other.root.exists()
+
+
+def test_a_run_that_was_sealed_again_after_its_ledger_line_is_refused(
+    authorization: AuthorizationPaths, tmp_path: Path
+) -> None:
+    root = tmp_path / ".labctl" / "runs" / RUN_NAME
+    root.parent.mkdir()
+    assert labctl("seal", "abort", root, cwd=tmp_path).returncode == 0
+    files = {path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    again = resealed(files | {"data/packet/prereg.yaml": b"id: another\n"}, RUN_NAME, files["seal.json"])
+    for name, data in again.items():
+        spoil(root / name, data)
+    assert open_sealed_run(root).seal_sha256 != read_ledger(authorization.ledger)[1].digest
+    for arguments in (("--authorization", str(authorization.root)), ("--json",)):
+        done = labctl("seal", "verify", root, *arguments, cwd=tmp_path)
+        assert done.returncode == 5
+        assert "[RECORD_CONFLICT]" in done.stderr

@@ -68,6 +68,7 @@ SPOILS: list[tuple[Spoil, str]] = [
     (document(f"{LEG}/order.json", marker_sha256="1" * 64), "order.json: marker"),
     (document(f"{LEG}/order.json", packet_kind="rehearsal"), "order.json: packet kind"),
     (document(f"{LEG}/order.json", argv=["/opt/python", "-m", "other"]), "order.json: argv"),
+    (nested(f"{LEG}/order.json", "paths", leg="/runs/other/data/legs/03-B2"), "order.json: folder"),
     (nested(f"{LEG}/order.json", "environment", LD_PRELOAD="/x.so"), "order.json: environment"),
     (nested(f"{LEG}/order.json", "requests", seed=2), "order.json: seed"),
     (nested(f"{LEG}/order.json", "requests", max_tokens=102), "order.json: max_tokens"),

@@ -51,6 +51,7 @@ def _order_conflicts(evidence: RunEvidence, leg: LegEvidence, order: WorkOrder) 
             ("boot", marker.host.boot_id, order.boot_id),
             ("nonce", sha256_hex(f"{marker.nonce}:{leg.name}".encode())[:32], order.nonce),
             ("engine", evidence.engine, order.engine),
+            ("folder", f"{marker.run_dir}/data/legs/{leg.folder}", "/".join(order.paths.leg.split("/")[-4:])),
         ],
     )
 

@@ -1,11 +1,12 @@
 """What became of each packet: five states, read from the marker, the ledger, the run and its seal."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
 from labctl.campaign.abort import is_witnessed
 from labctl.campaign.lookup import FrozenPacket
+from labctl.campaign.witness import is_foreign_seal
 from labctl.errors import LabctlError
 from labctl.ledger import find_consumed
 from labctl.marker import MarkerAbsent, MarkerValid, read_marker_state
@@ -32,17 +33,10 @@ class PacketStatus:
     state: PacketState
     why: str
     run: Path | None
-
-    def line(self) -> str:
-        """One line for people."""
-        packet = self.frozen.packet
-        kind = "" if packet.kind == "real" else "rehearsal, "
-        where = f"; {self.run}" if self.run else ""
-        name = f"{packet.preregistration.id} attempt {packet.attempt}"
-        return f"{name} ({kind}packet {packet.id[:12]}): {self.state}: {self.why}{where}"
+    consumed_wall_ns: int | None = None
 
     def facts(self) -> dict[str, object]:
-        """The same for machines."""
+        """What is known, for machines."""
         packet = self.frozen.packet
         return {
             "campaign": packet.preregistration.id,
@@ -52,6 +46,7 @@ class PacketStatus:
             "state": self.state.value,
             "why": self.why,
             "run": str(self.run) if self.run else None,
+            "consumed_wall_ns": self.consumed_wall_ns,
         }
 
 
@@ -59,7 +54,8 @@ def packet_status(frozen: FrozenPacket) -> PacketStatus:
     """Read the state of a packet; nothing is verified by digest here, and nothing is changed."""
     marker = read_marker_state(frozen.roots.authorization, frozen.packet.id)
     if isinstance(marker, MarkerValid):
-        return _spent(frozen, frozen.roots.runs / marker.marker.run_dir)
+        status = _spent(frozen, frozen.roots.runs / marker.marker.run_dir)
+        return replace(status, consumed_wall_ns=marker.marker.wall_ns)
     if not isinstance(marker, MarkerAbsent):
         why = "something that is not a whole marker lies at the marker's path, so the packet counts as spent"
         return PacketStatus(frozen, PacketState.SPENT_EMPTY, why, None)
@@ -67,7 +63,7 @@ def packet_status(frozen: FrozenPacket) -> PacketStatus:
     if line is None:
         return PacketStatus(frozen, PacketState.UNCONSUMED, "no marker", None)
     why = f"the marker is gone, but line {line.seq} of the ledger says that the packet was consumed"
-    return PacketStatus(frozen, PacketState.SPENT_UNSEALED, why, None)
+    return PacketStatus(frozen, PacketState.SPENT_UNSEALED, why, None, line.wall_ns)
 
 
 def _spent(frozen: FrozenPacket, run: Path) -> PacketStatus:
@@ -77,14 +73,21 @@ def _spent(frozen: FrozenPacket, run: Path) -> PacketStatus:
     if seal_state(run) is not SealState.SEALED:
         why = f"{_last_step(paths)}; no seal: `labctl seal abort {run}` seals it as aborted"
         return PacketStatus(frozen, PacketState.SPENT_UNSEALED, why, run)
-    if not is_witnessed(frozen.roots.authorization, run.name):
-        why = f"sealed, but the ledger has no line for it: `labctl seal abort {run}` adds it"
-        return PacketStatus(frozen, PacketState.SPENT_UNSEALED, why, run)
+    if fault := _witness_fault(frozen, run):
+        return PacketStatus(frozen, PacketState.SPENT_UNSEALED, fault, run)
     outcome = Outcome.from_json(paths.outcome.read_bytes(), str(paths.outcome))
     if outcome.outcome is OutcomeKind.ABORTED:
         why = f"{outcome.cause}: {outcome.detail[0] if outcome.detail else 'no detail'}"
         return PacketStatus(frozen, PacketState.SEALED_ABORTED, why, run)
     return PacketStatus(frozen, PacketState.SEALED_COMPLETED, outcome.outcome.value, run)
+
+
+def _witness_fault(frozen: FrozenPacket, run: Path) -> str | None:
+    if not is_witnessed(frozen.roots.authorization, run.name):
+        return f"sealed, but the ledger has no line for it: `labctl seal abort {run}` adds it"
+    if is_foreign_seal(frozen.roots.authorization, run, run.name):
+        return "the ledger names another seal: the run was changed after it was sealed; restore it from a copy"
+    return None
 
 
 def _last_step(paths: RunPaths) -> str:

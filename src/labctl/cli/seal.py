@@ -15,14 +15,23 @@ Run = Annotated[str, typer.Argument(help="The folder or the name of a run.", met
 
 @app.command()
 def verify(
-    named: Run, *, as_json: Annotated[bool, typer.Option("--json", help="Machine output on stdout.")] = False
+    named: Run,
+    authorization: Annotated[
+        Path | None, typer.Option(help="The authorization root; by default every one that a host profile here names.")
+    ] = None,
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="Machine output on stdout.")] = False,
 ) -> None:
-    """Check every byte of a sealed run; exit 5 names each file that is not what it must be."""
+    """Check every byte of a sealed run, and its seal against the ledger; exit 5 names what is not as it must be."""
+    from labctl.campaign.witness import Witness, authorizations_here, require_witnessed
+    from labctl.rundir import AuthorizationPaths
     from labctl.seal.verify import open_sealed_run
 
     run = run_named(named)
     try:
         sealed = open_sealed_run(run)
+        places = (AuthorizationPaths(authorization),) if authorization else authorizations_here(Path.cwd())
+        witness = require_witnessed(sealed, places)
     except LabctlError as error:
         if as_json:
             problems = [
@@ -30,19 +39,21 @@ def verify(
             ]
             show.json_document({"run": run.name, "is_sealed": False, "problems": problems})
         raise
-    facts = {
+    facts: dict[str, object] = {
         "run": sealed.run_dir,
         "is_sealed": True,
         "files": len(sealed.names()),
         "root_sha256": sealed.root_sha256,
         "seal_sha256": sealed.seal_sha256,
         "outcome": sealed.outcome.outcome.value,
+        "witness": witness.value,
         "problems": [],
     }
     if as_json:
         show.json_document(facts)
     else:
-        show.line("{run}: sealed, {files} files, root {root_sha256}, outcome {outcome}".format(**facts))
+        line = "{run}: sealed, {files} files, root {root_sha256}, outcome {outcome}".format(**facts)
+        show.line(f"{line}; {'no ledger here knows it' if witness is Witness.NONE else 'the ledger agrees'}")
 
 
 @app.command()

@@ -1,0 +1,158 @@
+"""Changes that no check inside a run can see once its author sealed it again, and why.
+
+Each entry names a part of a run whose content could just as well have come out of another honest run: nothing else in
+the run speaks of it. `outside_reason(before, after)` says which entry covers a change; None where at least one changed
+file is covered by none, so that the change must be seen. What tells such a run from the true one is a seal digest that
+was told to somebody else: the ledger's line, a mirror of the ledger, a reviewer's signature.
+"""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from labctl.analyze.counters import parse_counters
+from labctl.analyze.stream import read_row
+from labctl.engines.vocabulary import EngineVocabulary
+from labctl.errors import LabctlError
+from labctl.records.wire import read_wire_row
+from tests.tamper.mutations import Files
+
+COMPUTED = re.compile(
+    r"bagit\.txt|bag-info\.txt|(tag)?manifest-sha256\.txt|seal\.json|data/layout\.json|.*/leg-manifest-sha256\.txt"
+    r"|.*/LEG_STARTED\.json|.*/postflight\.json|.*/exit\.json|data/journal\.jsonl|data/phase1/.*"
+)
+NUMBERS = re.compile(rb"-?\d+")
+WALL = re.compile(rb'"wall_ns":-?\d+')
+STAMPS = re.compile(rb'"(\w+_ns|gc_collections|local_port)":-?\d+')
+SPECULATION = ("drafts", "draft_tokens", "accepted_tokens", "accepted_per_position")
+RELATED = ("prompt_tokens", "generation_tokens", "requests_succeeded", "process_start_time", *SPECULATION)
+OWN_LIMITS = ("response_limit_bytes", "silence_s")
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One file that differs between two runs."""
+
+    path: str
+    before: Files
+    after: Files
+
+    @property
+    def sides(self) -> tuple[bytes, bytes]:
+        """Its bytes before and after."""
+        return self.before[self.path], self.after[self.path]
+
+    def same(self, left_out: re.Pattern[bytes]) -> bool:
+        """Whether both sides are the same without what a pattern matches."""
+        one, other = (left_out.sub(b"", data) for data in self.sides)
+        return one == other
+
+
+def outside_reason(before: Files, after: Files) -> str | None:
+    """Why only an outside witness can see what differs between two runs; None where a check inside must."""
+    reasons: list[str] = []
+    for path in sorted(before.keys() | after.keys()):
+        one, other = before.get(path), after.get(path)
+        if one != other and not (COMPUTED.fullmatch(path) and _is_mended(path, one, other)):
+            reason = _reason(Edit(path, before, after))
+            if reason is None:
+                return None
+            reasons.append(reason)
+    return reasons[0] if reasons else "times and labels of the records that close a leg or a run"
+
+
+def _reason(edit: Edit) -> str | None:
+    if edit.path not in edit.before:
+        return None
+    is_gone = edit.path not in edit.after
+    for pattern, judge, reason in ENTRIES:
+        if re.fullmatch(pattern, edit.path) and (judge is _any or (not is_gone and judge(edit))):
+            return reason
+    return None
+
+
+def _is_mended(path: str, one: bytes | None, other: bytes | None) -> bool:
+    """Whether a file differs only as mending and sealing make it differ."""
+    if one is None or other is None:
+        return False
+    return (
+        path.endswith(("manifest-sha256.txt", ".txt"))
+        or path in ("seal.json", "data/layout.json")
+        or (_without_digests(one) == _without_digests(other))
+    )
+
+
+def _without_digests(data: bytes) -> bytes:
+    return NUMBERS.sub(b"0", re.sub(rb'"[0-9a-f]{64}"', b'""', data))
+
+
+def _any(_: Edit) -> bool:
+    return True
+
+
+def _same_but_numbers(edit: Edit) -> bool:
+    return edit.same(NUMBERS)
+
+
+def _same_but_wall(edit: Edit) -> bool:
+    return edit.same(WALL)
+
+
+def _same_but_stamps(edit: Edit) -> bool:
+    return edit.same(STAMPS)
+
+
+def _same_paths(edit: Edit) -> bool:
+    one, other = ({line.split(b"\t", 1)[0] for line in maps.splitlines()} for maps in edit.sides)
+    return one == other
+
+
+def _same_totals(edit: Edit) -> bool:
+    engine = EngineVocabulary.from_json(edit.before["data/packet/engine.json"], "engine")
+    try:
+        one, other = (parse_counters(data, engine, "counters") for data in edit.sides)
+    except LabctlError:
+        return False
+    return all(one.total(field) == other.total(field) for field in RELATED)
+
+
+def _same_orders(edit: Edit) -> bool:
+    try:
+        one, other = (json.loads(data) for data in edit.sides)
+        for order in (one, other):
+            del order["paths"]
+            for name in OWN_LIMITS:
+                del order["limits"][name]
+    except (ValueError, KeyError):
+        return False
+    return bool(one == other)
+
+
+def _same_tokens(edit: Edit) -> bool:
+    reads = edit.path.removesuffix(".bin") + ".reads.jsonl"
+    try:
+        one, other = (
+            read_row(read_wire_row(files[reads], files[edit.path], reads)) for files in (edit.before, edit.after)
+        )
+    except LabctlError:
+        return False
+    return not other.faults and (one.token_ids, one.usage, one.finish_reason) == (
+        other.token_ids,
+        other.usage,
+        other.finish_reason,
+    )
+
+
+ENTRIES: tuple[tuple[str, Callable[[Edit], bool], str], ...] = (
+    (r"data/legs/.*/server\.log", _any, "a log line that no registered pattern looks for"),
+    (r"data/legs/.*/leg\.log", _any, "the leg's own log, which no gate reads"),
+    (r"data/legs/.*/telemetry\.jsonl", _any, "host load between rows, which no gate reads"),
+    (r"data/legs/.*/metrics-(before|after)\.prom", _same_totals, "samples that nothing relates to the rows"),
+    (r"data/legs/.*/wire/\d+\.reads\.jsonl", _same_but_stamps, "a stamp moved to where it could have been"),
+    (r"data/legs/.*/wire/\d+\.bin", _same_tokens, "what a server says beside tokens, usage and the end"),
+    (r"data/legs/.*/order\.json", _same_orders, "private folders of a start and limits of labctl's own"),
+    (r"data/legs/.*/maps\.txt", _same_paths, "order and inode of mapped files"),
+    (r"data/legs/.*/process\.json", _same_but_numbers, "process ids and times of a start"),
+    (r"data/packet/marker\.copy\.json", _same_but_wall, "the wall time of the marker"),
+)
