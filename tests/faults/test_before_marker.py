@@ -1,12 +1,14 @@
 """Hosts and repositories that are not fit for a claim are refused before anything is spent."""
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from labctl.campaign.checks import Look, every_look
 from labctl.codes import Code
+from labctl.engines.catalogue import vocabulary_for
 from labctl.errors import PreflightFailed
 from tests.fakes.lab_repository import LabRepository
 from tests.faults.before_marker import preflight_of, preflight_request
@@ -24,6 +26,20 @@ def test_a_file_system_that_the_host_does_not_allow_is_refused(tmp_path: Path) -
         {"authorization", "runs", "analyses", "scratch"},
     )
     assert not (lab.top / ".labctl/authorization/markers").exists()
+
+
+def test_a_folder_too_deep_for_an_engines_sockets_is_refused(tmp_path: Path) -> None:
+    lab = LabRepository.create(tmp_path / "lab")
+    deep = preflight_request(lab)
+    deep = replace(deep, scratch=deep.scratch / ("d" * 60))
+    (met,) = [look for look in every_look(deep) if look.name == "socket_path"]
+    assert met.is_met  # the embedded endpoint makes no socket files
+    deep.reviewed.folder.engine.chmod(0o600)
+    deep.reviewed.folder.engine.write_bytes(vocabulary_for("vllm", "0.32.0").canonical())
+    (refused,) = [look for look in every_look(deep) if look.name == "socket_path"]
+    assert (refused.is_met, refused.code) == (False, Code.PREFLIGHT)
+    short = replace(deep, scratch=Path("/s"))
+    assert [look.is_met for look in every_look(short) if look.name == "socket_path"] == [True]
 
 
 def looks(lab: LabRepository, name: str, **changes: object) -> list[Look]:

@@ -34,7 +34,7 @@ def test_folder_locale_and_hash_seed_change_no_byte_of_a_verdict(tmp_path: Path)
     answers = set()
     for number, ambient in enumerate(AMBIENT):
         place, named = (Path("/"), str(builder.root)) if number else (tmp_path, os.path.relpath(builder.root, tmp_path))
-        command = [sys.executable, "-P", "-m", "labctl.analyze", named]
+        command = [sys.executable, "-B", "-P", "-m", "labctl.analyze", named]
         done = subprocess.run(command, cwd=place, env=ambient, check=True, capture_output=True)
         answers.add(done.stdout)
     assert len(answers) == 1
