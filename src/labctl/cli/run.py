@@ -81,19 +81,31 @@ def status(
     """Say of each packet whether it is spent, and what became of it."""
     from labctl.campaign.lookup import campaign_id, frozen_packets, known_roots
     from labctl.campaign.status import packet_status
+    from labctl.cli.packet_table import facts_of, table
     from labctl.packet.git_command import find_repository
 
     repository = find_repository(Path.cwd())
     wanted = campaign_id(campaign) if campaign else None
     every = [packet_status(frozen) for frozen in frozen_packets(known_roots(repository))]
     shown = [one for one in every if wanted in (None, one.frozen.packet.preregistration.id)]
+    if campaign and not shown:
+        _require_known(campaign, sorted({one.frozen.packet.preregistration.id for one in every}))
     if as_json:
-        show.json_document([one.facts() for one in shown])
+        show.json_document([facts_of(one) for one in shown])
         return
-    for one in shown:
-        show.line(one.line())
-    if not shown:
-        show.line(f"no packet{f' of {wanted}' if wanted else ''} was frozen here")
+    for text in table(shown) if shown else (f"no packet{f' of {wanted}' if wanted else ''} was frozen here",):
+        show.line(text)
+
+
+def _require_known(named: str, ids: list[str]) -> None:
+    """Refuse a name that is neither a file nor the id of a campaign that was frozen here."""
+    from labctl.codes import Code
+    from labctl.errors import NotFound, Problem
+
+    if not Path(named).is_file():
+        got = f"neither; frozen here: {', '.join(ids) or 'nothing'}"
+        do = "name the file, or see `labctl status`"
+        raise NotFound(Problem(Code.NOT_FOUND, named, "a campaign file or the id of a frozen campaign", got, do))
 
 
 def _run(folder: "PacketPaths", as_json: bool) -> None:

@@ -20,17 +20,16 @@ def list_runs(as_json: AsJson = False) -> None:
     """List every run of every host profile, with what became of it."""
     from labctl.campaign.lookup import frozen_packets, known_roots
     from labctl.campaign.status import packet_status
+    from labctl.cli.packet_table import facts_of, table_of_runs
     from labctl.packet.git_command import find_repository
 
     frozen = frozen_packets(known_roots(find_repository(Path.cwd())))
     spent = [one for one in map(packet_status, frozen) if one.run is not None]
     if as_json:
-        show.json_document([one.facts() for one in spent])
+        show.json_document([facts_of(one) for one in spent])
         return
-    for one in spent:
-        show.line(one.line())
-    if not spent:
-        show.line("nothing was run here")
+    for text in table_of_runs(spent) if spent else ("nothing was run here",):
+        show.line(text)
 
 
 @app.command("show")
