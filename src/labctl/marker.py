@@ -22,7 +22,7 @@ from labctl.rundir import AuthorizationPaths, PacketPaths
 
 MAX_MARKER_BYTES = 1 << 20
 RUN_SUFFIX_BYTES = 16
-_NEXT = "freeze the next attempt (`labctl packet freeze --follows ID`)"
+_NEXT = "freeze the next attempt with `labctl packet freeze CAMPAIGN --follows {}`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,25 +222,27 @@ def require_unspent(authorization: AuthorizationPaths, packet_id: str) -> None:
     state = read_marker_state(authorization, packet_id)
     if isinstance(state, MarkerValid):
         got = f"a marker for run {state.marker.run_dir}"
-        raise AlreadyConsumed(Problem(Code.CONSUMED, where, "an unspent packet", got, _NEXT))
+        raise AlreadyConsumed(Problem(Code.CONSUMED, where, "an unspent packet", got, _NEXT.format(packet_id)))
     if not isinstance(state, MarkerAbsent):
-        raise _by_unknown(where, "an empty file" if isinstance(state, MarkerEmpty) else state.what)
+        raise _by_unknown(where, "an empty file" if isinstance(state, MarkerEmpty) else state.what, packet_id)
     line = find_consumed(authorization.ledger, packet_id)
     if line is not None:
         got = f"line {line.seq} of the ledger for run {line.run_dir}, its marker gone"
-        raise AlreadyConsumed(Problem(Code.CONSUMED, str(authorization.ledger), "an unspent packet", got, _NEXT))
+        raise AlreadyConsumed(
+            Problem(Code.CONSUMED, str(authorization.ledger), "an unspent packet", got, _NEXT.format(packet_id))
+        )
 
 
 def _burnt(path: Path, expected: str, got: str) -> Problem:
-    return Problem(Code.MARKER_WRITE, str(path), expected, got, f"the packet is spent; {_NEXT}")
+    return Problem(Code.MARKER_WRITE, str(path), expected, got, f"the packet is spent; {_NEXT.format(path.stem)}")
 
 
 def _conflict(where: str, expected: str, got: str) -> Problem:
     return Problem(Code.RECORD_CONFLICT, where, expected, got, "find out who touched the authorization root")
 
 
-def _by_unknown(where: str, what: str) -> AlreadyConsumed:
-    return AlreadyConsumed(Problem(Code.CONSUMED_BY_UNKNOWN, where, "an unspent packet", what, _NEXT))
+def _by_unknown(where: str, what: str, packet_id: str) -> AlreadyConsumed:
+    return AlreadyConsumed(Problem(Code.CONSUMED_BY_UNKNOWN, where, "an unspent packet", what, _NEXT.format(packet_id)))
 
 
 def _publish(folder: int, marker: Marker, campaign: str, request: ConsumeRequest) -> None:
@@ -264,7 +266,7 @@ def _create(folder: int, path: Path, authorization: AuthorizationPaths, packet_i
         return open_once(Path(path.name), folder=folder)
     except Refused:
         require_unspent(authorization, packet_id)
-        raise _by_unknown(str(path), "something that came and went") from None
+        raise _by_unknown(str(path), "something that came and went", packet_id) from None
     except BrokenEvidence as error:
         problem = error.problems[0]
         if os.path.lexists(path):

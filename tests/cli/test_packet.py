@@ -74,6 +74,21 @@ def test_a_packet_is_shown_by_id_campaign_and_as_json(lab: LabRepository) -> Non
     assert document["packet"]["preregistration"]["id"] == "quick"
 
 
+def test_of_a_campaign_that_is_spent_the_last_packet_is_shown(lab: LabRepository) -> None:
+    packet_id = frozen_id(lab)
+    marker = lab.top / ".labctl/authorization/markers" / f"{packet_id}.json"
+    marker.parent.mkdir()
+    marker.touch()
+    answer = labctl(lab, "packet", "show", "campaigns/quick/campaign.yaml")
+    assert (answer.returncode, answer.stderr) == (0, "")
+    assert answer.stdout.splitlines()[0] == f"packet {packet_id}"
+    refused = labctl(lab, "consume-and-run", "campaigns/quick/campaign.yaml")
+    assert refused.returncode == 3
+    command = f"labctl packet freeze campaigns/quick/campaign.yaml --follows {packet_id}"
+    assert f"`{command}`" in refused.stderr
+    assert labctl(lab, *command.split()[1:]).returncode == 0
+
+
 def test_the_same_packet_twice_has_no_difference(lab: LabRepository) -> None:
     packet_id = frozen_id(lab)
     assert labctl(lab, "packet", "diff", packet_id, packet_id).stdout == f"the packets are the same: {packet_id}\n"

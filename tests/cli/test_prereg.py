@@ -88,6 +88,32 @@ def test_a_new_campaign_validates_and_is_not_overwritten(tmp_path: Path) -> None
     assert len(again.stderr.splitlines()) == 1
 
 
+def test_a_new_campaign_outside_git_is_told_that_freezing_needs_a_repository(tmp_path: Path) -> None:
+    outside = labctl("prereg", "new", "campaigns/one", folder=tmp_path)
+    assert outside.returncode == 0
+    assert outside.stderr.splitlines() == [
+        "campaigns/one is in no git repository: `git init` makes one; freezing takes only what is committed"
+    ]
+    subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)
+    assert labctl("prereg", "new", "campaigns/two", folder=tmp_path).stderr == ""
+
+
+def test_a_path_that_does_not_exist_is_one_line_that_says_so() -> None:
+    done = labctl("prereg", "validate", "campaigns/nope")
+    assert done.returncode == 3
+    assert done.stdout == (
+        "campaigns/nope:1:1: expected a campaign file or a folder of them, got a path that does not exist; "
+        "correct the path [BAD_PATH]\n"
+    )
+
+
+def test_a_host_profile_in_place_of_a_campaign_is_one_line() -> None:
+    done = labctl("plan", "campaigns/hosts/any-cpu.yaml")
+    assert done.returncode == 3
+    (line,) = done.stderr.splitlines()
+    assert "expected a campaign (kind `endpoint`), got a host profile (kind `host`)" in line
+
+
 def test_the_schemas_are_current_and_can_be_written(tmp_path: Path) -> None:
     assert labctl("prereg", "schema", "--check").returncode == 0
     assert labctl("prereg", "schema", "--check", folder=tmp_path).returncode == 3

@@ -61,6 +61,7 @@ def test_a_packet_is_consumed_once(authorization: AuthorizationPaths) -> None:
         consume(authorization.root, run_dir="another-run")
     assert (caught.value.codes, caught.value.exit_code) == ((Code.CONSUMED,), 3)
     assert RUN_NAME in str(caught.value)
+    assert f"`labctl packet freeze CAMPAIGN --follows {consumed.packet_id}`" in str(caught.value)
     assert authorization.marker(consumed.packet_id).read_bytes() == before
     assert len(read_ledger(authorization.ledger)) == 1
 

@@ -40,10 +40,10 @@ def show_packet(
     as_json: Annotated[bool, typer.Option("--json", help="The whole packet as JSON.")] = False,
 ) -> None:
     """Show what a packet pins."""
-    from labctl.packet.locate import locate_packet
+    from labctl.packet.locate import locate_packet_to_read
     from labctl.packet.opening import open_packet
 
-    packet = open_packet(locate_packet(named, authorization))
+    packet = open_packet(locate_packet_to_read(named, authorization))
     if as_json:
         show.json_document({"id": packet.id, "packet": packet.model_dump(mode="json")})
     else:
@@ -58,10 +58,10 @@ def diff(
 ) -> None:
     """Say in words what differs between two packets."""
     from labctl.packet.difference import describe_difference
-    from labctl.packet.locate import locate_packet
+    from labctl.packet.locate import locate_packet_to_read
     from labctl.packet.opening import open_packet
 
-    first, second = (open_packet(locate_packet(named, authorization)) for named in (was, now))
+    first, second = (open_packet(locate_packet_to_read(named, authorization)) for named in (was, now))
     for line in describe_difference(first, second):
         show.line(line)
 

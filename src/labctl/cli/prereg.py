@@ -26,10 +26,16 @@ class Format(StrEnum):
 @app.command()
 def new(folder: Annotated[Path, typer.Argument(help="The campaign's folder, such as campaigns/my-idea.")]) -> None:
     """Write a commented campaign that validates, with a host profile and a suite where there are none."""
+    from labctl.errors import NotFound
+    from labctl.packet.git_command import find_repository
     from labctl.prereg.skeleton import write_skeleton
 
     for path in write_skeleton(folder):
         show.line(f"{path}: written")
+    try:
+        find_repository(folder)
+    except NotFound:
+        show.progress(f"{folder} is in no git repository: `git init` makes one; freezing takes only what is committed")
 
 
 @app.command()

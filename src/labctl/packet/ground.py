@@ -16,6 +16,9 @@ from labctl.packet.model import CampaignRepository
 from labctl.packet.source import committer_mails, copy_work_tree, export_snapshot, head_commit, verify_work_tree
 from labctl.prereg.campaign_files import LoadedCampaign, load_campaign
 
+_COMMIT = "run `git add {0} && git commit`; freezing takes only what is committed"
+_ADD = "run `git add {0}`; a rehearsal needs no commit"
+
 
 def locate_campaign(path: Path) -> tuple[Path, LoadedCampaign]:
     """The repository of a campaign, and the campaign as the work tree has it, so that faults name the author's lines.
@@ -40,6 +43,7 @@ def exported(repository: Path, campaign: LoadedCampaign, progress: Progress) -> 
         if tree_dirhash != tree.tree_dirhash:
             do = "freeze again while nothing writes into the repository"
             raise DirtySource(Problem(Code.DIRTY_SOURCE, str(repository), tree.tree_dirhash, tree_dirhash, do))
+        _require_files(campaign, (repository, snapshot), f"a file of commit {commit[:12]}", _COMMIT)
         facts = CampaignRepository(
             commit=commit,
             tree_dirhash=tree_dirhash,
@@ -58,6 +62,7 @@ def copied(repository: Path, campaign: LoadedCampaign, progress: Progress) -> It
     path = path_in(repository, campaign)
     with new_snapshot(scratch_root(campaign.host.model, repository)) as snapshot:
         tree_dirhash, files = copy_work_tree(repository, snapshot)
+        _require_files(campaign, (repository, snapshot), "a file in the index of git", _ADD)
         committers = committer_mails(repository, commit, path)
         facts = CampaignRepository(
             commit=commit, tree_dirhash=tree_dirhash, files=files, prereg_path=path, committers=committers
@@ -77,20 +82,29 @@ def new_snapshot(scratch: Path) -> Iterator[Path]:
             shutil.rmtree(snapshot)
 
 
+def _require_files(campaign: LoadedCampaign, places: tuple[Path, Path], expected: str, how: str) -> None:
+    """Refuse where the snapshot lacks what the work tree has, before the snapshot's own lines are complained of."""
+    repository, snapshot = places
+    problems = []
+    for path in campaign.paths():
+        name = os.path.relpath(path.resolve(), repository.resolve())
+        if name.startswith("../"):
+            do, got = f"keep the campaign's files below {repository}", "one outside the repository"
+            problems.append(Problem(Code.DIRTY_SOURCE, str(path), expected, got, do))
+        elif not (snapshot / name).is_file():
+            got = "one that is not in it"
+            problems.append(Problem(Code.DIRTY_SOURCE, name, expected, got, how.format(name)))
+    if problems:
+        raise FreezeRefused(problems)
+
+
 def campaign_in(ground: Ground) -> LoadedCampaign:
     """The campaign as the snapshot has it.
 
     Raises:
-        FreezeRefused: the snapshot does not have the file, because git does not (DIRTY_SOURCE).
         InvalidPreregistration: see `load_campaign`.
     """
-    path = ground.snapshot / ground.facts.prereg_path
-    if not path.is_file():
-        do = "add it to git and commit it"
-        raise FreezeRefused(
-            Problem(Code.DIRTY_SOURCE, ground.facts.prereg_path, "a file that git tracks", "one that it does not", do)
-        )
-    return load_campaign(path)
+    return load_campaign(ground.snapshot / ground.facts.prereg_path)
 
 
 def path_in(repository: Path, campaign: LoadedCampaign) -> str:

@@ -9,6 +9,7 @@ from labctl.packet.attempts import MIN_PREFIX, EarlierPacket, earlier_packets
 from labctl.packet.git_command import find_repository
 from labctl.packet.ground import locate_campaign
 from labctl.packet.machine import authorization_root
+from labctl.prereg.campaign_files import LoadedCampaign
 from labctl.rundir import AuthorizationPaths, PacketPaths
 
 DEFAULT_AUTHORIZATION = ".labctl/authorization"
@@ -31,26 +32,49 @@ def locate_packet(named: str, authorization: Path | None = None) -> PacketPaths:
         return PacketPaths(path.absolute().parent)
     if (path / "packet.json").is_file():
         return PacketPaths(path.absolute())
-    if path.suffix in _CAMPAIGN_SUFFIXES and path.is_file():
+    if _is_campaign(path):
         return _unspent_packet(path, authorization)
     root = authorization or find_repository(Path.cwd()) / DEFAULT_AUTHORIZATION
     return _by_id(named, AuthorizationPaths(root))
 
 
-def _unspent_packet(campaign: Path, authorization: Path | None) -> PacketPaths:
+def locate_packet_to_read(named: str, authorization: Path | None = None) -> PacketPaths:
+    """The folder of the packet that is meant; of a campaign whose packets are all spent, the last one.
+
+    Raises:
+        NotFound: no packet is meant, or more than one (NOT_FOUND, AMBIGUOUS).
+    """
+    if _is_campaign(path := Path(named)):
+        root, _, packets = _packets_of(path, authorization)
+        if packets and all(packet.is_spent for packet in packets):
+            return root.packet(packets[-1].packet_id)
+    return locate_packet(named, authorization)
+
+
+def _is_campaign(path: Path) -> bool:
+    return path.suffix in _CAMPAIGN_SUFFIXES and path.is_file()
+
+
+def _packets_of(
+    campaign: Path, authorization: Path | None
+) -> tuple[AuthorizationPaths, LoadedCampaign, tuple[EarlierPacket, ...]]:
     repository, loaded = locate_campaign(campaign)
     root = AuthorizationPaths(authorization) if authorization else authorization_root(loaded.host.model, repository)
-    packets = earlier_packets(root, loaded.preregistration.model.id)
+    return root, loaded, earlier_packets(root, loaded.preregistration.model.id)
+
+
+def _unspent_packet(campaign: Path, authorization: Path | None) -> PacketPaths:
+    root, loaded, packets = _packets_of(campaign, authorization)
     unspent = [packet.packet_id for packet in packets if not packet.is_spent]
     if len(unspent) == 1:
         _require_same_file(campaign, loaded.preregistration.sha256, packets, unspent[0])
         return root.packet(unspent[0])
     code = Code.AMBIGUOUS if unspent else Code.NOT_FOUND
-    spent = sum(packet.is_spent for packet in packets)
-    got = (
-        f"{len(unspent)} unspent and {spent} spent: {', '.join(packet.packet_id[:12] for packet in packets) or 'none'}"
-    )
-    do = "name the packet by its id" if unspent else f"run `labctl packet freeze {campaign}`"
+    spent = [packet.packet_id for packet in packets if packet.is_spent]
+    listed = ", ".join(packet.packet_id[:12] for packet in packets) or "none"
+    got = f"{len(unspent)} unspent and {len(spent)} spent: {listed}"
+    follows = f" --follows {spent[-1]}" if spent else ""
+    do = "name the packet by its id" if unspent else f"run `labctl packet freeze {campaign}{follows}`"
     raise NotFound(Problem(code, str(campaign), "one unspent packet", got, do))
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from labctl.prereg.campaign_file import Loaded
+from labctl.prereg.campaign_file import Attempt, Loaded
 from labctl.prereg.host_profile import HostProfile
 from labctl.prereg.load import try_host_profile, try_preregistration, try_suite
 from labctl.prereg.model import GitSource, Preregistration, TeacherOracle
@@ -27,6 +27,15 @@ class LoadedCampaign:
     allowed_signers: Path | None
     noise_record: Path | None
     patches: dict[int, tuple[Path, ...]]
+
+    def paths(self) -> tuple[Path, ...]:
+        """Every file of the campaign, the preregistration first."""
+        oracle = [] if self.oracle is None else [self.oracle.path]
+        manifests = [manifest.path for manifest in self.models.values()]
+        named = [path for path in (self.allowed_signers, self.noise_record) if path is not None]
+        patches = [path for series in self.patches.values() for path in series]
+        first = [self.preregistration.path, self.host.path, self.suite.path]
+        return tuple(dict.fromkeys([*first, *oracle, *manifests, *named, *patches]))
 
 
 def load_campaign(path: Path, root: Path | None = None) -> LoadedCampaign:
@@ -52,11 +61,11 @@ def _campaign(files: NamedFiles) -> LoadedCampaign | None:
     said = files.preregistration.model
     host = files.read(("host",), said.host, try_host_profile)
     suite = files.read(("workload", "suite"), said.workload.suite, try_suite)
-    oracle = None
+    oracle: Attempt[Oracle] = Attempt(None, ())
     if isinstance(said.oracle, TeacherOracle):
         oracle = files.read(("oracle", "teacher"), said.oracle.teacher, try_oracle)
     manifests = {
-        model.name: files.read(("models", index, "manifest"), model.manifest, try_model_manifest)
+        model.name: files.read(("models", index, "manifest"), model.manifest, try_model_manifest).loaded
         for index, model in enumerate(said.models)
     }
     signers = files.here(("reviews", "allowed_signers"), said.reviews.allowed_signers)
@@ -68,18 +77,20 @@ def _campaign(files: NamedFiles) -> LoadedCampaign | None:
     }
     _hold_together(files, host, suite, oracle)
     models = {name: manifest for name, manifest in manifests.items() if manifest is not None}
-    if host is None or suite is None:
+    if host.loaded is None or suite.loaded is None:
         return None
-    return LoadedCampaign(files.preregistration, files.root, host, suite, oracle, models, signers, noise, patches)
+    found = (files.preregistration, files.root, host.loaded, suite.loaded, oracle.loaded)
+    return LoadedCampaign(*found, models, signers, noise, patches)
 
 
 def _hold_together(
-    files: NamedFiles, host: Loaded[HostProfile] | None, suite: Loaded[Suite] | None, oracle: Loaded[Oracle] | None
+    files: NamedFiles, host: Attempt[HostProfile], suite: Attempt[Suite], oracle: Attempt[Oracle]
 ) -> None:
+    """Hold the files against what names them; of a file that was repaired, all but its digest can be judged."""
     said = files.preregistration.model
-    if host is not None:
-        files.add(host_fits(said, host.model))
-    if suite is not None:
-        files.add(suite_fits(said, suite.model))
-    if suite is not None and oracle is not None:
-        files.add(oracle_fits(said, suite.model, suite.sha256, oracle.model))
+    if host.loaded is not None:
+        files.add(host_fits(said, host.loaded.model))
+    if suite.loaded is not None:
+        files.add(suite_fits(said, suite.loaded.model))
+    if suite.loaded is not None and oracle.loaded is not None and not suite.problems and not oracle.problems:
+        files.add(oracle_fits(said, suite.loaded.model, suite.loaded.sha256, oracle.loaded.model))

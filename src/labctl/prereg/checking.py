@@ -79,6 +79,11 @@ def _check_file(path: Path) -> FileReport:
 
 
 def _load(path: Path) -> object:
+    if not os.path.lexists(path):
+        where, got = f"{shown_path(path)}:1:1", "a path that does not exist"
+        raise InvalidPreregistration(
+            Problem(Code.BAD_PATH, where, "a campaign file or a folder of them", got, "correct the path")
+        )
     match path.suffix:
         case ".json":
             return load_oracle(path)

@@ -51,6 +51,11 @@ def objection_to(name: str) -> str | None:
         return "a variable that brings in code, paths or state from elsewhere"
     if name.upper() in _PROXIES:
         return "a proxy, which would stand between client and server"
-    if _SECRET_WORDS & set(name.upper().split("_")):
+    if speaks_of_a_secret(name):
         return "a name that speaks of a secret, which packets and runs would publish"
     return None
+
+
+def speaks_of_a_secret(name: str) -> bool:
+    """Whether a variable's name has a word such as TOKEN, SECRET, PASSWORD or KEY."""
+    return not _SECRET_WORDS.isdisjoint(name.upper().split("_"))

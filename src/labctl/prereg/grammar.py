@@ -1,7 +1,8 @@
 """From pydantic's errors to labctl's findings: each with its path in the file, and the nearest word that is right."""
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -11,6 +12,7 @@ from labctl.frozen import FrozenModel
 from labctl.prereg.finding import Anchor, Finding
 from labctl.prereg.known_keys import known_keys
 from labctl.prereg.places import TreePath
+from labctl.prereg.scalars import read_plain
 from labctl.prereg.words import nearest, shown
 
 _TYPE_NAMES = {
@@ -26,6 +28,9 @@ _TYPE_NAMES = {
     "none_required": "null",
 }
 _LENGTHS = {"too_short": ("at least", "min_length"), "too_long": ("at most", "max_length")}
+_WANT_TEXT = {"string_type", "string_pattern_mismatch"}
+_WANT_MAPPING = {"dict_type", "model_type", "model_attributes_type"}
+_TRUTHS = {"true": True, "yes": True, "on": True, "y": True, "false": False, "no": False, "off": False, "n": False}
 _KIND_ERRORS = {"source_kind", "proof_kind", "treatment_kind"}
 _PATTERN_NAMES = {
     r"^[0-9a-f]{64}$": "64 lower-case hex digits",
@@ -74,7 +79,7 @@ class _Fault:
         self.is_key = "[key]" in issue["loc"]
         loc = tuple(part for part in issue["loc"] if part != "[key]")
         if self.type == "missing":
-            self.path = (*_resolve(loc[:-1], tree), loc[-1])
+            self.path = (*_resolve_mapping(loc[:-1], tree), loc[-1])
         elif self.type in {"union_tag_invalid", "union_tag_not_found"}:
             self.path = (*_resolve(loc, tree), _discriminator(issue))
         else:
@@ -85,22 +90,32 @@ def _discriminator(issue: ErrorDetails) -> str:
     return str(issue.get("ctx", {}).get("discriminator", "'kind'")).strip("'")
 
 
+class _Reading(NamedTuple):
+    """One way to walk a tree along a path of the models."""
+
+    path: TreePath
+    unused: int  # parts of the models' path after the last that was walked
+    node: Any
+
+
 def _resolve(loc: TreePath, tree: object) -> TreePath:
     """The path of the tree that a path of the models means; union branches are no part of the tree."""
-    return max(_readings(loc, tree), key=lambda path: (len(path), path[-1:] == loc[-1:]), default=())
+    return max(_readings(loc, tree), key=lambda reading: (len(reading.path), -reading.unused)).path
 
 
-def _readings(loc: TreePath, node: object) -> Iterator[TreePath]:
-    if not loc:
-        yield ()
-        return
-    head, rest = loc[0], loc[1:]
-    has_head = (isinstance(node, dict) and head in node) or (
-        isinstance(node, list) and isinstance(head, int) and head < len(node)
-    )
-    if has_head:
-        yield from ((head, *tail) for tail in _readings(rest, node[head]))  # type: ignore[index] # has_head looked
-    yield from _readings(rest, node)
+def _resolve_mapping(loc: TreePath, tree: object) -> TreePath:
+    """The same for a mapping that lacks a key; a branch may be named like a key of it, which is then not meant."""
+    mappings = [reading for reading in _readings(loc, tree) if isinstance(reading.node, dict)]
+    return max(mappings, key=lambda reading: (len(reading.path), -reading.unused)).path
+
+
+def _readings(loc: TreePath, node: Any) -> Iterator[_Reading]:  # noqa: ANN401 (a tree)
+    yield _Reading((), len(loc), node)
+    for index, part in enumerate(loc):
+        is_item = isinstance(node, list) and isinstance(part, int) and part < len(node)
+        if is_item or (isinstance(node, dict) and part in node):
+            for rest in _readings(loc[index + 1 :], node[part]):
+                yield rest._replace(path=(part, *rest.path))
 
 
 def _has_deeper(path: TreePath, paths: Iterable[TreePath]) -> bool:
@@ -162,8 +177,8 @@ def _wrong(path: TreePath, faults: list[_Fault]) -> Finding:
     code = Code.WRONG_TYPE if is_type else Code.WRONG_VALUE
     allowed = [word for fault in faults for word in _allowed(fault)]
     guess = nearest(value, allowed) if isinstance(value, str) else None
-    do = f"did you mean `{guess}`?" if guess else _advice(faults, value)
-    return Finding(path, expected, shown(value), do, code, anchor, guess)
+    meant, do = ((guess,), f"did you mean `{guess}`?") if guess else _advice(faults, value)
+    return Finding(path, expected, shown(value), do, code, anchor, meant=() if faults[0].is_key else meant)
 
 
 def _expected(fault: _Fault) -> str:
@@ -177,17 +192,30 @@ def _expected(fault: _Fault) -> str:
     if fault.type in _LENGTHS:
         words, key = _LENGTHS[fault.type]
         return f"{words} {context[key]} of them"
-    return fault.issue["msg"].removeprefix("Input should be ").removeprefix("Input should ")
+    words = str(fault.issue["msg"]).removeprefix("Input should be ").removeprefix("Input should ")
+    return {"True": "true", "False": "false"}.get(words, words)
 
 
-def _advice(faults: list[_Fault], value: object) -> str:
-    wants_text = any(fault.type in {"string_type", "string_pattern_mismatch"} for fault in faults)
-    if wants_text and isinstance(value, int | float) and not isinstance(value, bool):
-        return f'quote it as "{value}"'
-    wants_number = any(fault.type == "int_type" for fault in faults)
-    if wants_number and isinstance(value, str) and value.lstrip("-").isdecimal():
-        return "remove the quotes"
-    return "correct it"
+def _advice(faults: list[_Fault], value: object) -> tuple[tuple[object, ...], str]:
+    """The value that was meant, where no more than its quotes are wrong, and what to do."""
+    wanted = {fault.type for fault in faults}
+    if isinstance(value, str):
+        meant = _unquoted(faults, value)
+        return meant, "remove the quotes" if meant else "correct it"
+    if wanted & _WANT_TEXT and isinstance(value, bool | int | float):
+        return (shown(value),), f'quote it as "{shown(value)}"'
+    if wanted & _WANT_TEXT and isinstance(value, dict) and not wanted & _WANT_MAPPING:
+        return (json.dumps(value, ensure_ascii=False),), "write the JSON as one quoted string"
+    return (), "correct it"
+
+
+def _unquoted(faults: list[_Fault], value: str) -> tuple[object, ...]:
+    wanted = {fault.type for fault in faults}
+    if "bool_type" in wanted and value.lower() in _TRUTHS:
+        return (_TRUTHS[value.lower()],)
+    number = read_plain(value)
+    is_literal = any(fault.issue.get("ctx", {}).get("expected") == value for fault in faults)
+    return (number,) if type(number) is int and ("int_type" in wanted or is_literal) else ()
 
 
 def _allowed(fault: _Fault) -> list[str]:

@@ -3,30 +3,45 @@
 from pathlib import Path
 
 from labctl.codes import Code
-from labctl.errors import InvalidPreregistration
+from labctl.errors import InvalidPreregistration, Problem
 from labctl.prereg.campaign_file import read_campaign_file, shown_path
-from labctl.prereg.finding import Finding
-from labctl.prereg.strict_yaml import read_yaml
+from labctl.prereg.finding import Finding, before_others
+from labctl.prereg.strict_yaml import YamlDocument, read_yaml
 from labctl.prereg.words import nearest, shown
 
 KINDS = ("endpoint", "suite", "host")
+_NAMES = {
+    "endpoint": "a campaign (kind `endpoint`)",
+    "suite": "a suite (kind `suite`)",
+    "host": "a host profile (kind `host`)",
+}
 LATER_KINDS = ("component", "probe")
 
 
 def kind_of(path: Path) -> str:
-    """The kind that a YAML file says it is.
+    """The kind that a YAML file says it is, or nearly says.
 
     Raises:
         InvalidPreregistration: it says none, or none that this version knows.
     """
     document = read_yaml(read_campaign_file(path), shown_path(path))
     kind = document.tree.get("kind") if isinstance(document.tree, dict) else None
-    if isinstance(kind, str) and kind in KINDS:
-        return kind
+    if isinstance(kind, str) and kind not in LATER_KINDS and (meant := nearest(kind, KINDS)):
+        return meant
     problems = list(document.problems)
     if not document.faulty & {(), ("kind",)}:
         problems.append(_kind_finding(document.tree).at(document.places))
+    problems[-1] = before_others(problems[-1])
     raise InvalidPreregistration(problems)
+
+
+def other_kind(document: YamlDocument, wanted: str) -> Problem | None:
+    """What is wrong where a file of one kind is named and a file of another kind is meant."""
+    kind = document.tree.get("kind") if isinstance(document.tree, dict) else None
+    if kind == wanted or kind not in KINDS:
+        return None
+    do = f"name {_NAMES[wanted]}"
+    return Finding(("kind",), _NAMES[wanted], _NAMES[kind], do, Code.WRONG_VALUE).at(document.places)
 
 
 def _kind_finding(tree: object) -> Finding:
@@ -39,6 +54,4 @@ def _kind_finding(tree: object) -> Finding:
     if kind in LATER_KINDS:
         got = f"{kind}, which this version does not know"
         return Finding(("kind",), expected, got, "use a version that runs such campaigns", Code.WRONG_VALUE)
-    guess = nearest(kind, KINDS) if isinstance(kind, str) else None
-    do = f"did you mean `{guess}`?" if guess else "correct it"
-    return Finding(("kind",), expected, shown(kind), do, Code.WRONG_VALUE)
+    return Finding(("kind",), expected, shown(kind), "correct it", Code.WRONG_VALUE)

@@ -1,10 +1,12 @@
 """Step 1, preregister: from the bytes of one campaign file to a verified model, or to every problem of the file."""
 
 from pathlib import Path
+from typing import get_args
 
 from labctl.errors import InvalidPreregistration
 from labctl.prereg.campaign_file import Attempt, FileT, Loaded, attempt, read_campaign_file, shown_path
 from labctl.prereg.host_profile import HostProfile
+from labctl.prereg.kinds import other_kind
 from labctl.prereg.model import Preregistration
 from labctl.prereg.rules import host_findings, preregistration_findings, suite_findings
 from labctl.prereg.strict_yaml import read_yaml
@@ -59,4 +61,8 @@ def _try_yaml(path: Path, kind: type[FileT], rules: Rules[FileT]) -> Attempt[Fil
         data = read_campaign_file(path)
     except InvalidPreregistration as error:
         return Attempt(None, error.problems)
-    return attempt(path, data, validate(read_yaml(data, shown_path(path)), kind, rules))
+    document = read_yaml(data, shown_path(path))
+    (wanted,) = get_args(kind.model_fields["kind"].annotation)
+    if problem := other_kind(document, wanted):
+        return Attempt(None, (problem,))
+    return attempt(path, data, validate(document, kind, rules))

@@ -10,7 +10,7 @@ from labctl.codes import Code
 from labctl.errors import InvalidPreregistration, Problem
 from labctl.frozen import FrozenModel
 from labctl.prereg.campaign_file import Attempt, Loaded
-from labctl.prereg.finding import Finding
+from labctl.prereg.finding import Finding, before_others
 from labctl.prereg.model import Preregistration
 from labctl.prereg.places import TreePath
 
@@ -26,13 +26,14 @@ class NamedFiles:
     root: Path
     problems: list[Problem]
 
-    def read(self, key: TreePath, name: str, reader: Callable[[Path], Attempt[NamedT]]) -> Loaded[NamedT] | None:
-        """A file that the value at a key names, if it is there and right."""
+    def read(self, key: TreePath, name: str, reader: Callable[[Path], Attempt[NamedT]]) -> Attempt[NamedT]:
+        """What reading a file gave that the value at a key names; nothing where the file is not there."""
         if not self._is_here(key, name):
-            return None
+            self.problems[-1] = before_others(self.problems[-1])
+            return Attempt(None, ())
         attempt = reader(self.root / name)
         self.problems += attempt.problems
-        return None if attempt.problems else attempt.loaded
+        return attempt
 
     def here(self, key: TreePath, name: str | None) -> Path | None:
         """The path of a file that the value at a key names, if it is there; its content is not looked at."""

@@ -1,6 +1,7 @@
 """From a file's bytes to text that shows what it says: UTF-8 with no control or bidirectional character."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 
 from labctl.codes import Code
@@ -42,10 +43,18 @@ def read_text(data: bytes, file: str) -> tuple[str | None, list[Problem]]:
 
 
 def _complaints(text: str, file: str) -> Iterator[Problem]:
+    """One complaint for each kind of character, where it stands first."""
+    first: dict[str, tuple[int, int]] = {}
+    lines: Counter[str] = Counter()
     for number, line in enumerate(text.split("\n"), 1):
-        if found := _HIDDEN_IN_SOURCE.search(line):
-            where = f"{file}:{number}:{found.start() + 1}"
-            yield Problem(Code.NOT_TEXT, where, "visible characters", _name(found[0]), _advice(found[0]))
+        found = list(_HIDDEN_IN_SOURCE.finditer(line))
+        lines.update({match[0] for match in found})
+        for match in found:
+            first.setdefault(match[0], (number, match.start() + 1))
+    for character, (number, column) in first.items():
+        count = f" in {lines[character]} lines, first here" if lines[character] > 1 else ""
+        where = f"{file}:{number}:{column}"
+        yield Problem(Code.NOT_TEXT, where, "visible characters", f"{_name(character)}{count}", _advice(character))
 
 
 def _name(character: str) -> str:
@@ -55,7 +64,7 @@ def _name(character: str) -> str:
 def _advice(character: str) -> str:
     match character:
         case "\r":
-            return "end lines with a line feed alone"
+            return "end lines with a line feed alone, not with a carriage return (dos2unix)"
         case "\t":
             return 'indent with spaces, and write "\\t" inside double quotes'
         case "\ufeff":

@@ -14,6 +14,7 @@ from labctl.errors import Problem
 from labctl.prereg.places import START, Places, Spot, TreePath
 from labctl.prereg.scalars import MAX_INT_DIGITS, Reading, read_plain
 from labctl.prereg.source_text import hidden_character, read_text
+from labctl.prereg.yaml_syntax import describe_syntax
 
 MAX_DEPTH = 16
 MAX_NODES = 20_000
@@ -62,12 +63,11 @@ class _Notes:
 
     def syntax(self, error: yaml.MarkedYAMLError) -> None:
         spot = _spot_of(error.problem_mark or error.context_mark)
-        got = " ".join(part for part in (error.problem, error.context) if part)
         self.faulty.add(())
-        if "nesting depth" in got:  # libyaml scans ahead of its events, up to a bound of its own
+        if "nesting depth" in f"{error.problem} {error.context}":  # libyaml scans ahead of its events, up to a bound
             self.complain(Code.TOO_LARGE, spot, f"at most {MAX_DEPTH} levels", "deeper nesting", "flatten it")
         else:
-            self.complain(Code.YAML_SYNTAX, spot, "YAML", got or "something else", "correct the syntax")
+            self.complain(Code.YAML_SYNTAX, spot, *describe_syntax(error))
 
     def stop(self, code: Code, event: yaml.Event, words: tuple[str, str, str]) -> NoReturn:
         self.complain(code, _spot(event), *words)

@@ -1,4 +1,6 @@
 import contextlib
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,7 @@ from labctl.durable import make_folders, write_once
 from labctl.errors import BrokenEvidence, DirtySource, FreezeRefused, InvalidPreregistration, NotFound, Refused
 from labctl.packet.attempts import earlier_packets, refuse_overtaken
 from labctl.packet.freeze import FreezeRequest, freeze_packet
-from labctl.packet.locate import locate_packet
+from labctl.packet.locate import locate_packet, locate_packet_to_read
 from labctl.packet.model import Packet
 from labctl.packet.opening import open_packet, read_packet, read_vocabulary
 from labctl.rundir import AuthorizationPaths
@@ -79,8 +81,33 @@ def test_a_dirty_tree_is_refused_and_nothing_is_written(lab: LabRepository) -> N
 
 def test_a_campaign_that_git_does_not_have_is_refused(lab: LabRepository) -> None:
     new = lab.write("campaigns/new/campaign.yaml", lab.campaign.read_text())
-    with pytest.raises(FreezeRefused, match="add it to git"):
+    with pytest.raises(FreezeRefused, match=r"git add campaigns/new/campaign\.yaml && git commit"):
         freeze_packet(FreezeRequest(new))
+
+
+def test_files_that_were_added_but_not_committed_are_named_as_that(lab: LabRepository) -> None:
+    lab.write("campaigns/suites/new.yaml", (lab.top / "campaigns/suites/two.yaml").read_text())
+    new = lab.write("campaigns/new/campaign.yaml", lab.campaign.read_text().replace("suites/two", "suites/new"))
+    lab.git("add", "campaigns")
+    with pytest.raises(FreezeRefused) as refused:
+        freeze_packet(FreezeRequest(new))
+    assert [(problem.where, problem.expected) for problem in refused.value.problems] == [
+        ("campaigns/new/campaign.yaml", f"a file of commit {lab.head[:12]}"),
+        ("campaigns/suites/new.yaml", f"a file of commit {lab.head[:12]}"),
+    ]
+
+
+def test_a_campaign_file_outside_the_repository_is_named(tmp_path: Path) -> None:
+    outer = LabRepository.create(tmp_path / "lab")
+    shutil.rmtree(outer.top / ".git")
+    inner = outer.campaign.parent
+    subprocess.run(["git", "init", "--quiet", str(inner)], check=True)
+    subprocess.run(["git", "-C", str(inner), "add", "campaign.yaml"], check=True)
+    identity = ["-c", "user.name=Lab", "-c", "user.email=lab@example.org"]
+    subprocess.run(["git", "-C", str(inner), *identity, "commit", "--quiet", "--message", "One"], check=True)
+    with pytest.raises(FreezeRefused) as refused:
+        freeze_packet(FreezeRequest(outer.campaign))
+    assert [problem.got for problem in refused.value.problems] == ["one outside the repository"] * 2
 
 
 def test_an_invalid_campaign_is_refused_with_the_authors_own_lines(lab: LabRepository) -> None:
@@ -213,9 +240,10 @@ def test_what_names_no_packet_or_several_is_told_so(lab: LabRepository, monkeypa
     campaign = str(lab.campaign)
     with pytest.raises(NotFound, match="0 unspent and 0 spent"):
         locate_packet(campaign)
-    spend(lab, freeze(lab))
-    with pytest.raises(NotFound, match="0 unspent and 1 spent"):
+    spend(lab, packet := freeze(lab))
+    with pytest.raises(NotFound, match="0 unspent and 1 spent") as spent:
         locate_packet(campaign)
+    assert f"`labctl packet freeze {campaign} --follows {packet.id}`" in str(spent.value)
     for named in ("a" * 64, "a" * 11, "nothing"):
         with pytest.raises(NotFound) as missing:
             locate_packet(named)
@@ -229,6 +257,22 @@ def test_what_names_no_packet_or_several_is_told_so(lab: LabRepository, monkeypa
     with pytest.raises(NotFound) as several:
         locate_packet(campaign)
     assert several.value.codes == (Code.AMBIGUOUS,)
+
+
+def test_of_a_campaign_whose_packets_are_all_spent_the_last_can_still_be_read(
+    lab: LabRepository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(lab.top)
+    campaign = str(lab.campaign)
+    with pytest.raises(NotFound, match="0 unspent and 0 spent"):
+        locate_packet_to_read(campaign)
+    first = freeze(lab)
+    spend(lab, first)
+    second = freeze(lab, follows=first.id)
+    assert locate_packet_to_read(campaign) == authorization(lab).packet(second.id)
+    spend(lab, second)
+    assert locate_packet_to_read(campaign) == authorization(lab).packet(second.id)
+    assert locate_packet_to_read(first.id[:12]).root.name == first.id
 
 
 def test_a_prefix_of_two_packets_is_ambiguous(tmp_path: Path) -> None:
@@ -324,7 +368,7 @@ def test_an_engine_that_is_not_known_or_not_installed_is_refused(lab: LabReposit
         freeze(lab)
     lab.edit_campaign("engine: vllm", "engine: abacus")
     lab.commit("No engine")
-    with pytest.raises(FreezeRefused, match="one of reference, vllm"):
+    with pytest.raises(InvalidPreregistration, match="one of reference, vllm"):
         freeze(lab)
 
 

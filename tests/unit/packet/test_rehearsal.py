@@ -47,7 +47,7 @@ def test_a_dirty_tree_can_be_rehearsed_as_it_lies(lab: LabRepository) -> None:
 
 def test_a_file_that_git_does_not_track_must_at_least_be_added(lab: LabRepository) -> None:
     new = lab.write("campaigns/new/campaign.yaml", lab.campaign.read_text())
-    with pytest.raises(FreezeRefused, match="add it to git"):
+    with pytest.raises(FreezeRefused, match=r"git add campaigns/new/campaign\.yaml`; a rehearsal needs no commit"):
         freeze_rehearsal(FreezeRequest(new), EMBEDDED)
     lab.git("add", str(new))
     packet = freeze_rehearsal(FreezeRequest(new), EMBEDDED)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 
 from labctl.prereg.arms import (
+    PLACEHOLDER,
     StartValues,
     arm_argv,
     arm_environment,
@@ -112,11 +113,21 @@ def test_an_environment_is_read_back_name_by_name() -> None:
 
 
 texts = st.text(alphabet=string.ascii_letters + string.digits + '/.-_{}":,', min_size=1, max_size=12)
-parts = st.lists(
-    texts | st.sampled_from(["{python}", "{host}", "{port}", "{nonce}", "{leg_dir}", "{cache_dir}", "{model:m}"]),
-    min_size=1,
-    max_size=3,
-).map("".join)
+
+
+def names_known_models(text: str) -> bool:
+    return set(PLACEHOLDER.findall(text)) <= {"", "m"}
+
+
+parts = (
+    st.lists(
+        texts | st.sampled_from(["{python}", "{host}", "{port}", "{nonce}", "{leg_dir}", "{cache_dir}", "{model:m}"]),
+        min_size=1,
+        max_size=3,
+    )
+    .map("".join)
+    .filter(names_known_models)
+)
 start_values = st.builds(
     StartValues,
     python=texts,

@@ -91,3 +91,51 @@ def test_a_link_inside_the_folder_is_refused_as_well(root: Path) -> None:
 def test_a_file_that_does_not_read_as_a_campaign_ends_there(root: Path) -> None:
     (root / "good" / "record.yaml").write_text("labctl: [\n")
     assert faults(root / "good" / "record.yaml") == [(Code.YAML_SYNTAX, "record.yaml")]
+
+
+def test_a_file_with_a_plain_fault_is_still_held_against_what_names_it(root: Path) -> None:
+    edit(root / "suites" / "three.yaml", "kind: suite\n", "kind: suite\nzzz: 1\n")
+    edit(root / "good" / "record.yaml", "requests_per_start: 3", "requests_per_start: 12")
+    assert faults(root / "good" / "record.yaml") == [(Code.UNKNOWN_KEY, "three.yaml"), (Code.RULE, "record.yaml")]
+
+
+def test_quoting_and_spelling_hide_neither_rules_nor_files(root: Path) -> None:
+    record = root / "good" / "record.yaml"
+    edit(record, "max_tokens: 128", 'max_tokens: "128"')
+    edit(record, "treatment:\n", "treatmnt:\n")
+    edit(record, "requests_per_start: 3", "requests_per_start: 12")
+    edit(record, "oracles/three.json", "oracles/four.json")
+    assert sorted(faults(record)) == sorted(
+        [
+            (Code.UNKNOWN_KEY, "record.yaml"),
+            (Code.WRONG_TYPE, "record.yaml"),
+            (Code.BAD_PATH, "record.yaml"),
+            (Code.RULE, "record.yaml"),
+        ]
+    )
+
+
+def test_a_quoted_number_and_a_treatment_that_is_missing_and_a_suite_that_is_not_there(root: Path) -> None:
+    record = root / "good" / "exploratory.yaml"
+    text = record.read_text()
+    start, end = text.index("treatment:"), text.index("workload:")
+    record.write_text(text[:start] + text[end:].replace("max_tokens: 128", 'max_tokens: "128"'))
+    edit(record, "suites/three.yaml", "suites/none.yaml")
+    with pytest.raises(InvalidPreregistration) as caught:
+        load_campaign(record)
+    assert sorted(caught.value.codes) == sorted([Code.WRONG_TYPE, Code.RULE, Code.BAD_PATH])
+    noted = [problem.code for problem in caught.value.problems if "more checks follow" in problem.do]
+    assert noted == [Code.BAD_PATH]
+
+
+def test_a_campaign_lists_every_file_of_it(root: Path) -> None:
+    names = [path.relative_to(root).as_posix() for path in load_campaign(root / "good" / "record.yaml").paths()]
+    assert names == [
+        "good/record.yaml",
+        "hosts/bench.yaml",
+        "suites/three.yaml",
+        "oracles/three.json",
+        "models/target.sha256",
+        "keys/allowed_signers",
+        "noise/bench.json",
+    ]

@@ -78,3 +78,33 @@ def test_a_file_of_no_kind_says_so(root: Path, text: str, codes: list[Code]) -> 
     (root / "x.yaml").write_text(text)
     (report,) = check_paths([root / "x.yaml"])
     assert [problem.code for problem in report.problems] == codes
+
+
+@pytest.mark.parametrize("name", ["nope", "nope/campaign.yaml", "nope.json"])
+def test_a_path_that_does_not_exist_is_told_so(root: Path, name: str) -> None:
+    (report,) = check_paths([root / name])
+    (problem,) = report.problems
+    assert (problem.code, problem.got) == (Code.BAD_PATH, "a path that does not exist")
+
+
+def test_a_misspelt_kind_hides_nothing(root: Path) -> None:
+    record = root / "good" / "record.yaml"
+    record.write_text(
+        record.read_text().replace("kind: endpoint", "kind: endpont").replace("required: 2", "required: 1")
+    )
+    (report,) = check_paths([record])
+    assert [problem.code for problem in report.problems] == [Code.WRONG_VALUE, Code.RULE]
+
+
+def test_a_file_of_no_kind_says_that_more_follows(root: Path) -> None:
+    (root / "x.yaml").write_text("kind: nonsense\n")
+    (report,) = check_paths([root / "x.yaml"])
+    assert report.problems[-1].do == "correct it; more checks follow once this much is right"
+
+
+def test_a_file_with_the_line_ends_of_another_system_is_one_complaint(root: Path) -> None:
+    record = root / "good" / "record.yaml"
+    lines = record.read_bytes().count(b"\n")
+    record.write_bytes(record.read_bytes().replace(b"\n", b"\r\n"))
+    (report,) = check_paths([record])
+    assert [problem.got for problem in report.problems] == [f"U+000D in {lines} lines, first here"]

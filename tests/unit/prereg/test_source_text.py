@@ -22,10 +22,18 @@ def test_a_file_over_the_limit_is_not_read() -> None:
     assert problem.code is Code.TOO_LARGE
 
 
-def test_each_bad_line_is_named_once_and_only_the_first_twenty() -> None:
-    _, problems = read_text(b"a\r\rb\r\n" * 30, "f")
-    assert len(problems) == MAX_COMPLAINTS
-    assert [problem.where for problem in problems[:2]] == ["f:1:2", "f:2:2"]
+def test_each_kind_of_character_is_named_once_where_it_stands_first_with_the_count_of_its_lines() -> None:
+    _, problems = read_text(b"a\r\rb\r\n" * 30 + b"\tx\r\n" + b"y\x00\n", "f")
+    assert [(problem.where, problem.got) for problem in problems] == [
+        ("f:1:2", "U+000D in 31 lines, first here"),
+        ("f:31:1", "U+0009"),
+        ("f:32:2", "U+0000"),
+    ]
+
+
+def test_no_more_than_twenty_kinds_are_named() -> None:
+    every = "".join(map(chr, range(0x80, 0xA0)))
+    assert len(read_text(every.encode(), "f")[1]) == MAX_COMPLAINTS
 
 
 def test_blanks_stand_in_for_what_was_refused_so_that_reading_goes_on() -> None:

@@ -84,3 +84,88 @@ def test_a_document_that_is_no_mapping_is_one_complaint(tmp_path: Path, text: st
     path = tmp_path / "campaign.yaml"
     path.write_text(text)
     assert codes_and_lines(path) == [(Code.WRONG_TYPE, 1)]
+
+
+def test_quoting_faults_hide_nothing(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        ("labctl: 1", 'labctl: "1"'),
+        ("title: Prompt-lookup speculation", "title: 1.5"),
+        ("max_tokens: 128", 'max_tokens: "128"'),
+        ("stop_after_first_pair: true", 'stop_after_first_pair: "yes"'),
+        ("[A1, B1, B2, A2]", "[A1, B1, B1, A2]"),
+        ('alpha: "0.05"', "alpha: 1.5"),
+    )
+    assert codes_and_lines(path) == [
+        (Code.WRONG_VALUE, 1),
+        (Code.WRONG_TYPE, 4),
+        (Code.WRONG_TYPE, 27),
+        (Code.RULE, 28),
+        (Code.WRONG_TYPE, 28),
+        (Code.WRONG_TYPE, 46),
+        (Code.RULE, 46),
+    ]
+    assert not any("more checks follow" in problem.do for problem in try_preregistration(path).problems)
+
+
+def test_json_without_quotes_is_told_to_be_quoted_and_hides_nothing(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        ('\'{"method":"ngram","num_speculative_tokens":4,"prompt_lookup_max":4}\'', '{"method": "ngram", "n": 4}'),
+        ("required: 2", "required: 1"),
+    )
+    first, second = try_preregistration(path).problems
+    assert (first.expected, first.got) == ("text or true", "a mapping")
+    assert first.do == "write the JSON as one quoted string"
+    assert first.where.endswith("campaign.yaml:25:14")
+    assert second.code is Code.RULE
+
+
+@pytest.mark.parametrize("word", ["yes", "off", "True"])
+def test_an_ambiguous_truth_hides_no_rule(tmp_path: Path, word: str) -> None:
+    path = write(
+        tmp_path, ("stop_after_first_pair: true", f"stop_after_first_pair: {word}"), ("required: 2", "required: 1")
+    )
+    assert codes_and_lines(path) == [(Code.AMBIGUOUS_SCALAR, 28), (Code.RULE, 47)]
+
+
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [
+        ("seed: 1,", "seed: one,"),
+        ("seed: 1,", 'seed: "01",'),
+        ("seed: 1,", "seed: 0x1,"),
+        ("suite: suites/three.yaml, ", ""),
+        ("title: Prompt-lookup speculation", "title: [a]"),
+        ("title: Prompt-lookup speculation", "title: b: c"),
+    ],
+)
+def test_a_fault_that_cannot_be_guessed_says_that_more_follows(tmp_path: Path, was: str, now: str) -> None:
+    *others, last = try_preregistration(write(tmp_path, (was, now), ("count: 1", "count: 0"))).problems
+    assert last.do.endswith("; more checks follow once this much is right")
+    assert not any("more checks follow" in problem.do for problem in others)
+
+
+def test_text_that_was_only_unquoted_is_checked_as_text(tmp_path: Path) -> None:
+    path = write(tmp_path, ('"ef334233deabeaeedb607056a2db1c90edb3887c"', "1234567"))
+    assert codes_and_lines(path) == [(Code.WRONG_TYPE, 12), (Code.WRONG_VALUE, 12)]
+
+
+def test_an_engine_that_is_not_known_is_named_with_the_nearest_known_one(tmp_path: Path) -> None:
+    (problem,) = try_preregistration(write(tmp_path, ("engine: vllm", "engine: vlm"))).problems
+    assert (problem.code, problem.expected, problem.do) == (
+        Code.WRONG_VALUE,
+        "one of reference, vllm",
+        "did you mean `vllm`?",
+    )
+    assert problem.where.endswith("campaign.yaml:17:11")
+
+
+@pytest.mark.parametrize(("kind", "got"), [("host", "a host profile"), ("suite", "a suite")])
+def test_a_file_of_another_kind_is_one_complaint(tmp_path: Path, kind: str, got: str) -> None:
+    path = tmp_path / "other.yaml"
+    path.write_text(f"labctl: 1\nkind: {kind}\nzzz: 2\n")
+    (problem,) = try_preregistration(path).problems
+    assert problem.where.endswith("other.yaml:2:7")
+    assert problem.got.startswith(got)
+    assert problem.expected.startswith("a campaign")

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from labctl.codes import Code
+from labctl.engines.catalogue import ENGINES
 from labctl.prereg.arms import PLACEHOLDER
 from labctl.prereg.environment import objection_to
 from labctl.prereg.finding import Anchor, Finding
@@ -76,6 +77,15 @@ def address_is_ours(preregistration: Preregistration) -> Iterator[Finding]:
         if not any(placeholder in text for text in texts):
             do = f"pass {placeholder} to the server"
             yield Finding(("service", "command"), f"{placeholder} in the command", "none", do)
+
+
+def engine_is_known(preregistration: Preregistration) -> Iterator[Finding]:
+    """Somebody has written down what the engine calls its counters, options and log lines."""
+    engine = preregistration.service.engine
+    if engine not in ENGINES:
+        guess = nearest(engine, ENGINES)
+        do = f"did you mean `{guess}`?" if guess else "serve a known engine"
+        yield Finding(("service", "engine"), f"one of {', '.join(ENGINES)}", engine, do, Code.WRONG_VALUE)
 
 
 def command_starts_with_the_interpreter(preregistration: Preregistration) -> Iterator[Finding]:
@@ -161,6 +171,7 @@ def _arguments(preregistration: Preregistration) -> Iterable[tuple[TreePath, str
 
 
 SERVICE_RULES = (
+    engine_is_known,
     placeholders_are_known,
     address_is_ours,
     command_starts_with_the_interpreter,
