@@ -61,6 +61,7 @@ class Code(StrEnum):
     LOG_LIMIT = "LOG_LIMIT"
     LEFTOVER = "LEFTOVER"
     LEG_CRASHED = "LEG_CRASHED"
+    SECRET_FOUND = "SECRET_FOUND"  # a file of the run holds the value of a secret variable
     # Files on disk, manifest and seal
     EXISTS = "EXISTS"
     WRITE_FAILED = "WRITE_FAILED"

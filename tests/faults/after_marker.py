@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from labctl.campaign.secret_scan import Secrets
 from labctl.clock import SystemClock
 from labctl.codes import Code
 from labctl.digest import manifest_lines, sha256_hex
@@ -142,6 +143,12 @@ def leg_crashed(folder: Path) -> None:
     place = LegPlace.new(folder)
     run(place, requests=place.order().requests.model_copy(update={"prompts": ()}))
     raise LegFailed(Problem(Code(code), "leg", "", "", "") for code in codes_of(place.exit().problems))
+
+
+def secret_found(folder: Path) -> None:
+    """A server prints the value of a secret variable."""
+    (folder / "server.log").write_text("token a-token-of-hf-42\n")
+    Secrets.of_environment({"HF_TOKEN": "a-token-of-hf-42"}).refuse(folder)
 
 
 def exists(folder: Path) -> None:

@@ -71,6 +71,7 @@ INJECTIONS: Mapping[Code, Injection] = MappingProxyType(
         Code.LOG_LIMIT: after.interrupted_with(Code.LOG_LIMIT),
         Code.LEFTOVER: after.leftover,
         Code.LEG_CRASHED: after.leg_crashed,
+        Code.SECRET_FOUND: after.secret_found,
         Code.EXISTS: after.exists,
         Code.WRITE_FAILED: after.write_failed,
         Code.READ_FAILED: after.read_failed,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from labctl.campaign.ledger_mirror import LedgerMirror
 from labctl.campaign.roots import Roots
+from labctl.campaign.secret_scan import Secrets
 from labctl.clock import Clock
 from labctl.codes import Code
 from labctl.errors import DirtySource, LabctlError
@@ -66,6 +67,7 @@ def every_look(request: PreflightRequest) -> Iterator[Look]:
     yield from _trust(request)
     yield from _attempt("host", "a boot id and a machine id", lambda: (boot_id(), machine_id_sha256()), packet_id)
     yield assertions_look()
+    yield from _secrets(request)
     yield _socket_path(request)
     yield from _port(request)
     yield from _rehearsal(request)
@@ -145,6 +147,19 @@ def assertions_look() -> Look:
     got, do = f"optimization level {sys.flags.optimize}", "unset PYTHONOPTIMIZE, and start Python without -O"
     expected = "an interpreter that keeps assertions"
     return Look("assertions", Code.PREFLIGHT, expected, got, is_met=sys.flags.optimize == 0, do=do)
+
+
+def _secrets(request: PreflightRequest) -> Iterator[Look]:
+    """A secret in the packet would be in the run; better to know before the marker."""
+    secrets = Secrets.of_environment(os.environ)
+    found = secrets.hits(request.reviewed.folder.root)
+    expected, do = "no value of a secret variable in the packet's files", "remove it from the campaign, and freeze anew"
+    if not found:
+        got = f"none of {len(secrets.values)} values"
+        yield Look("secrets", Code.SECRET_FOUND, expected, got, is_met=True)
+    for problem in found:
+        got = f"{problem.where}, {problem.got}"
+        yield Look("secrets", Code.SECRET_FOUND, expected, got, is_met=False, do=do)
 
 
 def _socket_path(request: PreflightRequest) -> Look:

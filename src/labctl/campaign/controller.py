@@ -10,6 +10,8 @@ from labctl.campaign.leftovers import nothing_outlives
 from labctl.campaign.leg_process import LegWatch, run_leg_process, wait
 from labctl.campaign.opening import open_run_directory
 from labctl.campaign.orders import OrderPlan, make_order
+from labctl.campaign.secret_scan import Secrets
+from labctl.codes import Code
 from labctl.durable import make_folder, write_once
 from labctl.errors import LabctlError, LegFailed, LegInterrupted
 from labctl.marker import ConsumedPacket, require_still_consumed
@@ -42,6 +44,11 @@ class Conduct:
     announce: Callable[[str], None]
     """Tells people what happens now."""
 
+    @property
+    def secrets(self) -> Secrets:
+        """What nothing of the run may hold."""
+        return Secrets.of_environment(self.plan.ambient)
+
 
 def run_campaign(consumed: ConsumedPacket, preflight: PreflightPassed, conduct: Conduct) -> ClosedRun:
     """Run every leg of a consumed packet, once, in the packet's order.
@@ -59,7 +66,7 @@ def run_campaign(consumed: ConsumedPacket, preflight: PreflightPassed, conduct: 
     try:
         outcome = _run_legs(consumed, paths, journal, conduct)
     except LabctlError as error:
-        outcome = _aborted(journal, error)
+        outcome = _aborted(paths, journal, conduct, error)
     journal.close()
     write_once(paths.outcome, outcome.canonical())
     return ClosedRun(paths=paths, outcome=outcome)
@@ -73,9 +80,9 @@ def _run_legs(consumed: ConsumedPacket, paths: RunPaths, journal: Journal, condu
         conduct.announce(f"leg {leg} ({index} of {len(consumed.packet.order)})")
         _run_leg(consumed, paths, journal, conduct)
         if journal.progress.has_phase_stop and index == FIRST_PAIR and not _may_continue(paths, journal, conduct):
-            journal.record(Event.RUN_CLOSED, detail="stopped by the registered rule")
+            _close(paths, journal, conduct, "stopped by the registered rule")
             return _outcome(OutcomeKind.PHASE_STOPPED, journal, ("the first pair did not pass its gates",))
-    journal.record(Event.RUN_CLOSED, detail="every leg closed")
+    _close(paths, journal, conduct, "every leg closed")
     return _outcome(OutcomeKind.COMPLETED, journal, ())
 
 
@@ -107,14 +114,22 @@ def _may_continue(paths: RunPaths, journal: Journal, conduct: Conduct) -> bool:
     return may_continue
 
 
-def _aborted(journal: Journal, error: LabctlError) -> Outcome:
-    lines = tuple(str(problem) for problem in error.problems)
+def _close(paths: RunPaths, journal: Journal, conduct: Conduct, detail: str) -> None:
+    conduct.secrets.refuse(paths.root)
+    journal.record(Event.RUN_CLOSED, detail=detail)
+
+
+def _aborted(paths: RunPaths, journal: Journal, conduct: Conduct, error: LabctlError) -> Outcome:
+    found = () if Code.SECRET_FOUND in error.codes else conduct.secrets.hits(paths.root)
+    lines = tuple(conduct.secrets.scrubbed(str(problem)) for problem in (*error.problems, *found))
     journal.record(Event.RUN_ABORTED, detail=lines[0][:400])
-    return _outcome(OutcomeKind.ABORTED, journal, lines, _cause(error))
+    return _outcome(OutcomeKind.ABORTED, journal, lines, AbortCause.SECRET_FOUND if found else _cause(error))
 
 
 def _cause(error: LabctlError) -> AbortCause:
     match error:
+        case _ if Code.SECRET_FOUND in error.codes:
+            return AbortCause.SECRET_FOUND
         case LegInterrupted():
             return AbortCause.OPERATOR
         case LegFailed():

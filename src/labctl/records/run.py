@@ -51,6 +51,7 @@ class AbortCause(StrEnum):
     OPERATOR = "operator"
     CONTROLLER_KILLED = "controller_killed"
     EVIDENCE = "evidence"
+    SECRET_FOUND = "secret_found"
 
 
 class Outcome(FrozenModel):
