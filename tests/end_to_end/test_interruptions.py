@@ -127,6 +127,14 @@ def test_a_server_that_cannot_start_is_a_sealed_failure_with_its_reason(tmp_path
     (status,) = repository.status()
     assert status["state"] == "sealed_aborted"
     assert "no-such-option" in status["why"]
+    assert status["why"].count("expected") == 1, status["why"]
+    (log,) = (word for word in status["why"].split() if word.endswith("/server.log"))
+    assert "no-such-option" in (Path(status["run"]) / log).read_text()
+    gates = {
+        gate["id"]: gate for gate in json.loads(repository.labctl("report", status["run"], "--json").stdout)["gates"]
+    }
+    exactness = gates["exact_tokens"]
+    assert (exactness["result"], exactness["reason"]) == ("not_evaluated", "no row was measured")
     assert repository.labctl("seal", "verify", status["run"]).returncode == 0
 
 

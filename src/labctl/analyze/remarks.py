@@ -4,7 +4,7 @@ from fractions import Fraction
 
 from labctl.analyze.drift import drift_warnings
 from labctl.analyze.evidence import RunEvidence
-from labctl.analyze.figures import decimal_text
+from labctl.analyze.figures import decimal_text, short_text
 from labctl.analyze.gates.accounting import FLAT_SURVIVAL, SURVIVAL_RATIO
 from labctl.analyze.gates.exact_tokens import moving_differences
 from labctl.analyze.gates.identity import mapped_files
@@ -50,7 +50,7 @@ def expectation_of(evidence: RunEvidence) -> str:
     if gain is None:
         return f"{said}; not measured"
     came = "as expected" if lower <= gain <= upper else "below it" if gain < lower else "above it"
-    return f"{said}; measured {decimal_text(gain)} %: {came}"
+    return f"{said}; measured {short_text(gain)} %: {came}"
 
 
 def follow_ups(evidence: RunEvidence, verdict: VerdictKind) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -90,7 +90,7 @@ def _record_warnings(evidence: RunEvidence) -> list[str]:
     tokens = sum(len(row.token_ids) for leg in evidence.legs for row in leg.rows)
     coalesced = sum(coalesced_tokens(row) for leg in evidence.legs for row in leg.rows)
     if coalesced:
-        share = decimal_text(Fraction(coalesced * 100, tokens))
+        share = short_text(Fraction(coalesced * 100, tokens))
         late = sum(has_late_end(row) for leg in evidence.legs for row in leg.rows)
         lines.append(
             f"{coalesced} of {tokens} tokens ({share} %) came in reads with several events, so stamped late; "

@@ -89,8 +89,8 @@ def _aborted(case: Case) -> tuple[str, ...]:
     if outcome is None or outcome.outcome is not OutcomeKind.ABORTED:
         return ()
     measured = sum(len(leg.rows) for leg in case.evidence.legs)
-    said = ABORTED.get(outcome.cause, f"the run was aborted ({outcome.cause})")
-    return (f"{said} after the packet was consumed; {measured or 'no'} rows were measured", *outcome.detail)
+    said = ABORTED.get(outcome.cause, f"the run was aborted ({outcome.cause or 'no cause is recorded'})")
+    return (f"{said}, so the run ended early; rows measured: {measured}", *outcome.detail)
 
 
 def _rehearsal(case: Case) -> tuple[str, ...]:

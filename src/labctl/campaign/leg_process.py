@@ -139,7 +139,7 @@ def _judge_exit(files: LegPaths, status: int, errors_path: Path, stop: StopReque
                 f"leg {files.root.name}",
                 "to run to its end",
                 f"{stop.signal_name} to the controller",
-                "nothing; the run is sealed as aborted",
+                "the run is sealed as aborted",
             )
         )
     try:

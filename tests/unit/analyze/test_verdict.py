@@ -197,7 +197,6 @@ def test_a_first_difference_that_moves_between_equal_starts_is_suspicious(tmp_pa
 def test_an_abort_says_in_words_why_and_how_far_it_came(tmp_path: Path) -> None:
     first, *details = judged(tmp_path, aborted, "record").because
     assert first == (
-        "a start did not complete (a server that never became ready included) after the packet was consumed; "
-        "6 rows were measured"
+        "a start did not complete (a server that never became ready included), so the run ended early; rows measured: 6"
     )
     assert details == ["row 2: expected a complete response, got timeout"]
