@@ -3,7 +3,7 @@
 import os
 import stat
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from labctl.codes import Code
@@ -32,7 +32,12 @@ def head_commit(repository: Path) -> str:
     Raises:
         DirtySource: there is none (BAD_COMMIT).
     """
-    return run_git(repository, "rev-parse", "--verify", "HEAD^{commit}").decode().strip()
+    try:
+        return run_git(repository, "rev-parse", "--verify", "HEAD^{commit}").decode().strip()
+    except DirtySource as error:
+        do = "commit the campaign's files once with `git add` and `git commit`"
+        found = (replace(problem, expected="a commit that is checked out", do=do) for problem in error.problems)
+        raise DirtySource(found) from error
 
 
 def verify_work_tree(repository: Path, commit: str) -> VerifiedTree:

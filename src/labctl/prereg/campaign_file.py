@@ -63,13 +63,14 @@ def read_campaign_file(path: Path, *, limit_bytes: int = MAX_FILE_BYTES) -> byte
     try:
         return read_regular(path, limit_bytes=limit_bytes)
     except BrokenEvidence as error:
+        do = f"name a file in it, such as {path / 'campaign.yaml'}" if path.is_dir() else "name a file that can be read"
         raise InvalidPreregistration(
             Problem(
                 Code.TOO_LARGE if problem.code is Code.TOO_LARGE else Code.BAD_PATH,
                 f"{shown_path(path)}:1:1",
                 problem.expected,
                 problem.got,
-                "shorten the file" if problem.code is Code.TOO_LARGE else "name a file that can be read",
+                "shorten the file" if problem.code is Code.TOO_LARGE else do,
             )
             for problem in error.problems
         ) from error

@@ -203,7 +203,8 @@ def _advice(faults: list[_Fault], value: object) -> tuple[tuple[object, ...], st
         meant = _unquoted(faults, value)
         return meant, "remove the quotes" if meant else "correct it"
     if wanted & _WANT_TEXT and isinstance(value, bool | int | float):
-        return (shown(value),), f'quote it as "{shown(value)}"'
+        or_null = "write null for an absent option, or " if value is False and "literal_error" in wanted else ""
+        return (shown(value),), f'{or_null}quote it as "{shown(value)}"'
     if wanted & _WANT_TEXT and isinstance(value, dict) and not wanted & _WANT_MAPPING:
         return (json.dumps(value, ensure_ascii=False),), "write the JSON as one quoted string"
     return (), "correct it"

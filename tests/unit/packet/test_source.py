@@ -316,6 +316,8 @@ def test_a_repository_without_a_commit_has_no_head(tmp_path: Path) -> None:
     with pytest.raises(DirtySource) as refused:
         head_commit(tmp_path)
     assert refused.value.codes == (Code.BAD_COMMIT,)
+    assert "a commit that is checked out" in str(refused.value)
+    assert "`git commit`" in str(refused.value)
 
 
 def test_a_path_outside_every_work_tree_is_told_so(tmp_path: Path) -> None:

@@ -49,6 +49,11 @@ def test_a_campaign_without_a_teacher_has_no_oracle(root: Path) -> None:
     assert campaign.noise_record is None
 
 
+def test_a_folder_in_place_of_a_campaign_file_is_told_which_file_to_name(root: Path) -> None:
+    with pytest.raises(InvalidPreregistration, match=r"name a file in it, such as .*/good/campaign\.yaml"):
+        load_campaign(root / "good")
+
+
 def test_paths_can_start_from_another_root(root: Path, tmp_path: Path) -> None:
     alone = tmp_path / "elsewhere" / "deep" / "campaign.yaml"
     alone.parent.mkdir(parents=True)

@@ -121,6 +121,11 @@ def test_json_without_quotes_is_told_to_be_quoted_and_hides_nothing(tmp_path: Pa
     assert second.code is Code.RULE
 
 
+def test_false_for_an_absent_option_is_told_to_be_null(tmp_path: Path) -> None:
+    (problem,) = try_preregistration(write(tmp_path, ("control: null", "control: false"))).problems
+    assert problem.do == 'write null for an absent option, or quote it as "false"'
+
+
 @pytest.mark.parametrize("word", ["yes", "off", "True"])
 def test_an_ambiguous_truth_hides_no_rule(tmp_path: Path, word: str) -> None:
     path = write(
