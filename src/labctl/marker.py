@@ -112,7 +112,8 @@ def consume_marker(reviewed: ReviewedPacket, preflight: PreflightPassed, request
         require_unspent(request.authorization, packet.id)
         _publish(folder, marker, packet.preregistration.id, request)
     finally:
-        os.close(folder)
+        with contextlib.suppress(OSError):  # open for reading, and synced before: closing it can lose nothing
+            os.close(folder)
     return _consumed(packet, marker.canonical(), request.authorization)
 
 

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from labctl.digest import sha256_hex
+from labctl.durable import read_regular
 from labctl.errors import LabctlError
 from labctl.packet.model import Packet
 from labctl.protocol import Event
@@ -105,7 +106,8 @@ def seal_as_process(folder: Path) -> int:
     """Seal the run in a folder; its problems on stdout, and the exit status."""
     paths = RunPaths(folder)
     try:
-        seal_run(ClosedRun(paths, Outcome.from_json(paths.outcome.read_bytes(), "outcome")), NOTHING_SHA256)
+        outcome = Outcome.from_json(read_regular(paths.outcome, limit_bytes=1 << 20), "outcome")
+        seal_run(ClosedRun(paths, outcome), NOTHING_SHA256)
     except LabctlError as error:
         sys.stdout.write(f"{error}\n")
         return error.exit_code
