@@ -17,6 +17,7 @@ from labctl.leg.interruption import Interruption, ask_to_end_for_log
 from labctl.leg.plan import ready_plan, session_plan
 from labctl.leg.postflight import end_server
 from labctl.leg.progress import Progress
+from labctl.leg.reserve import Reserve
 from labctl.measure.session import measure_prompts
 from labctl.records.order import WorkOrder
 from labctl.records.wire import RowClosed
@@ -61,31 +62,32 @@ def run_endpoint_start(start: EndpointStart) -> None:
 
 @contextmanager
 def _server(start: EndpointStart) -> Iterator[ServerProcess]:
-    order = start.order
+    order, reserve = start.order, Reserve.take(start.leg.root)
     log = ServerLog(start.leg.server_log, order.limits.log_limit_bytes, ask_to_end_for_log)
     command = ServerCommand(argv=order.argv, environment=order.environment, working=order.paths.working)
     try:
         server = ServerProcess.start(command, log, start.clock)
     except LegFailed:
         log.close()
+        reserve.release()
         raise
     start.progress.tell("started", pid=server.root.pid)
     try:
         yield server
     except LegFailed as error:
         problems = (*error.problems, *_why(server, error))
-        raise type(error)((*problems, *_ended(start, server))) from error
+        raise type(error)((*problems, *_ended(start, server, reserve))) from error
     except BaseException:
-        _ended(start, server)
+        _ended(start, server, reserve)
         raise
-    left = _ended(start, server)
+    left = _ended(start, server, reserve)
     if left:
         raise LeftoverFound(left)
 
 
-def _ended(start: EndpointStart, server: ServerProcess) -> tuple[Problem, ...]:
+def _ended(start: EndpointStart, server: ServerProcess, reserve: Reserve) -> tuple[Problem, ...]:
     start.progress.tell("stopping")
-    return end_server(start.order, server, start.segments, start.clock)
+    return end_server(start.order, server, start.segments, reserve, start.clock)
 
 
 def _why(server: ServerProcess, error: LegFailed) -> tuple[Problem, ...]:

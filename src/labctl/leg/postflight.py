@@ -10,6 +10,7 @@ from labctl.codes import Code
 from labctl.durable import write_once
 from labctl.errors import Problem
 from labctl.host.process_facts import SharedSegment, shared_segments, still_there
+from labctl.leg.reserve import Reserve
 from labctl.records.leg import Postflight
 from labctl.records.order import WorkOrder
 from labctl.rundir import LegPaths
@@ -18,7 +19,7 @@ from labctl.servers.sockets import listeners
 
 
 def end_server(
-    order: WorkOrder, server: ServerProcess, segments: Iterable[SharedSegment], clock: Clock
+    order: WorkOrder, server: ServerProcess, segments: Iterable[SharedSegment], reserve: Reserve, clock: Clock
 ) -> tuple[Problem, ...]:
     """Stop the server, write `postflight.json`, remove the start's scratch folder, and say what is left.
 
@@ -28,6 +29,7 @@ def end_server(
     leg = LegPaths(Path(order.paths.leg))
     ours = {*segments, *shared_segments(server.family())}
     stopped = server.stop(order.limits.stop_timeout_s, clock)
+    reserve.release()  # nobody is left who could fill it: the records of the end get the room
     problems = _closed_log(server, leg)
     postflight = Postflight(
         stop_signal_mono_ns=stopped.stop_signal_mono_ns,
