@@ -10,6 +10,7 @@ from labctl.campaign.leftovers import nothing_outlives
 from labctl.campaign.leg_process import LegWatch, run_leg_process, wait
 from labctl.campaign.opening import open_run_directory
 from labctl.campaign.orders import OrderPlan, make_order
+from labctl.campaign.same_host import require_same_host
 from labctl.campaign.secret_scan import Secrets
 from labctl.codes import Code
 from labctl.durable import make_folder, write_once
@@ -103,6 +104,7 @@ def _run_leg(consumed: ConsumedPacket, paths: RunPaths, journal: Journal, conduc
         record = run_leg_process(files, conduct.plan.scratch, conduct.watch)
     journal.record(Event.LEG_CLOSED, leg, detail=f"{record.rows_completed} rows")
     conduct.in_place.require_untouched()
+    require_same_host(paths)
 
 
 def _may_continue(paths: RunPaths, journal: Journal, conduct: Conduct) -> bool:
@@ -130,6 +132,8 @@ def _cause(error: LabctlError) -> AbortCause:
     match error:
         case _ if Code.SECRET_FOUND in error.codes:
             return AbortCause.SECRET_FOUND
+        case _ if Code.WRONG_MACHINE in error.codes:
+            return AbortCause.HOST_FAULT
         case LegInterrupted():
             return AbortCause.OPERATOR
         case LegFailed():
