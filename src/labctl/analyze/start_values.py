@@ -31,13 +31,19 @@ def expected_environment(packet: Packet, order: WorkOrder, values: StartValues) 
     """The whole environment of a start: the fixed base, what the host profile passes on, and the arm's own."""
     passed = {name: order.environment[name] for name in packet.host.environment_passed if name in order.environment}
     own = fill_environment(arm_environment(packet.preregistration, order.arm), values)
-    return base_environment(home=order.paths.home, temporary=order.paths.temporary) | passed | own
+    return _base(packet, home=order.paths.home, temporary=order.paths.temporary) | passed | own
 
 
 def environment_template(packet: Packet, order: WorkOrder, arm: Arm) -> dict[str, str]:
     """The same with placeholders, so that two starts can be compared name by name."""
     passed = {name: order.environment[name] for name in packet.host.environment_passed if name in order.environment}
-    return base_environment(home="{home}", temporary="{tmp}") | passed | arm_environment(packet.preregistration, arm)
+    return _base(packet, home="{home}", temporary="{tmp}") | passed | arm_environment(packet.preregistration, arm)
+
+
+def _base(packet: Packet, *, home: str, temporary: str) -> dict[str, str]:
+    """The fixed base as it was when the packet was frozen: earlier releases set fewer names."""
+    base = base_environment(home=home, temporary=temporary)
+    return {name: value for name, value in base.items() if name in packet.environment_allowed}
 
 
 def _captured(part: str, observed: str) -> dict[str, str]:

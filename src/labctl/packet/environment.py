@@ -17,7 +17,8 @@ _FIXED = {
 def base_environment(*, home: str, temporary: str) -> dict[str, str]:
     """The part of a server's environment that is the same for every campaign, its two private folders apart."""
     private = {"HOME": home, "XDG_CACHE_HOME": f"{home}/.cache", "XDG_CONFIG_HOME": f"{home}/.config"}
-    return {**_FIXED, **private, "TMPDIR": temporary}
+    # byte code beside a package is not in its RECORD: with a folder of its own that stays empty, none of it is read
+    return {**_FIXED, **private, "PYTHONPYCACHEPREFIX": f"{home}/.pycache", "TMPDIR": temporary}
 
 
 def environment_allowed(preregistration: Preregistration, host: HostProfile) -> tuple[str, ...]:

@@ -1,4 +1,6 @@
+import importlib.util
 import json
+import py_compile
 import subprocess
 import sys
 from pathlib import Path
@@ -61,3 +63,21 @@ def test_allowed_names_are_the_base_and_what_is_registered(is_variable: bool) ->
     names = environment_allowed(Preregistration.model_validate(document, strict=False), host)
     assert set(names) - set(BASE_ENVIRONMENT) == {"ENGINE_X", "CARD"} | ({"SWITCH"} if is_variable else set())
     assert list(names) == sorted(names)
+
+
+@pytest.mark.parametrize(("is_ours", "said"), [(True, "as written"), (False, "forged")])
+def test_byte_code_beside_the_source_is_not_read(tmp_path: Path, is_ours: bool, said: str) -> None:
+    (tmp_path / "engine.py").write_text("WORD = 'forged'\n")
+    place = importlib.util.cache_from_source(str(tmp_path / "engine.py"))
+    py_compile.compile(
+        str(tmp_path / "engine.py"), place, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH
+    )
+    (tmp_path / "engine.py").write_text("WORD = 'as written'\n")
+    (tmp_path / "start.py").write_text("import engine\nprint(engine.WORD)\n")
+    environment = base_environment(home=str(tmp_path / "home"), temporary=str(tmp_path))
+    if not is_ours:
+        del environment["PYTHONPYCACHEPREFIX"]
+    command = [sys.executable, str(tmp_path / "start.py")]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == said
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["__pycache__", "engine.py", "start.py"]
