@@ -55,13 +55,14 @@ def write_once(path: Path, data: bytes) -> None:
     """
     descriptor = open_once(path)
     try:
-        os.fchmod(descriptor, FILE_MODE)
-        write_all(descriptor, data)
-        os.fsync(descriptor)
+        try:
+            os.fchmod(descriptor, FILE_MODE)
+            write_all(descriptor, data)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
     except OSError as error:
         raise _write_failed(path, error) from error
-    finally:
-        os.close(descriptor)
     sync_folder(path.parent)
 
 
@@ -143,7 +144,8 @@ def read_regular(path: Path, *, limit_bytes: int) -> bytes:
     """The bytes of a regular file that is not a link; never blocks on a FIFO or a device.
 
     Raises:
-        BrokenEvidence: absent (MISSING_FILE), not a regular file (FORBIDDEN_FILE) or over the limit (TOO_LARGE).
+        BrokenEvidence: absent (MISSING_FILE), not a regular file (FORBIDDEN_FILE), over the limit (TOO_LARGE), or not
+            readable (READ_FAILED).
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
@@ -161,8 +163,14 @@ def read_regular(path: Path, *, limit_bytes: int) -> bytes:
         raise BrokenEvidence(
             Problem(Code.FORBIDDEN_FILE, str(path), "a regular file", "another kind", "restore it from a copy")
         )
-    with os.fdopen(descriptor, "rb") as stream:
-        data = stream.read(limit_bytes + 1)
+    try:
+        with os.fdopen(descriptor, "rb") as stream:
+            data = stream.read(limit_bytes + 1)
+    except OSError as error:
+        got = os.strerror(error.errno or 0)
+        raise BrokenEvidence(
+            Problem(Code.READ_FAILED, str(path), "bytes that can be read", got, "look at the disk")
+        ) from error
     if len(data) > limit_bytes:
         raise BrokenEvidence(
             Problem(Code.TOO_LARGE, str(path), f"at most {limit_bytes} bytes", "more", "restore it from a copy")
@@ -211,8 +219,15 @@ class AppendLog:
             raise _write_failed(self._path, error) from error
 
     def close(self) -> None:
-        """Close the file; errors on close are errors."""
-        os.close(self._descriptor)
+        """Close the file; errors on close are errors.
+
+        Raises:
+            BrokenEvidence: the system could not close it (WRITE_FAILED).
+        """
+        try:
+            os.close(self._descriptor)
+        except OSError as error:
+            raise _write_failed(self._path, error) from error
 
     def __enter__(self) -> Self:
         return self

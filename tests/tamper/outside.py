@@ -15,6 +15,8 @@ from labctl.analyze.counters import parse_counters
 from labctl.analyze.stream import read_row
 from labctl.engines.vocabulary import EngineVocabulary
 from labctl.errors import LabctlError
+from labctl.records.marker import PreflightPassed
+from labctl.records.run import HostIdentity
 from labctl.records.wire import read_wire_row
 from tests.tamper.mutations import Files
 
@@ -25,8 +27,16 @@ COMPUTED = re.compile(
 NUMBERS = re.compile(rb"-?\d+")
 WALL = re.compile(rb'"wall_ns":-?\d+')
 STAMPS = re.compile(rb'"(\w+_ns|gc_collections|local_port)":-?\d+')
-SPECULATION = ("drafts", "draft_tokens", "accepted_tokens", "accepted_per_position")
-RELATED = ("prompt_tokens", "generation_tokens", "requests_succeeded", "process_start_time", *SPECULATION)
+EXECUTABLE = re.compile(rb'"executable":"[^"]*"|-?\d+')
+RELATED = (
+    "prompt_tokens",
+    "generation_tokens",
+    "requests_succeeded",
+    "process_start_time",
+    "accepted_tokens",
+    "accepted_per_position",
+)
+"""Counters that a gate holds to one value; what is only bounded, such as draft tokens, is not among them."""
 OWN_LIMITS = ("response_limit_bytes", "silence_s")
 
 
@@ -91,8 +101,8 @@ def _any(_: Edit) -> bool:
     return True
 
 
-def _same_but_numbers(edit: Edit) -> bool:
-    return edit.same(NUMBERS)
+def _same_but_ids(edit: Edit) -> bool:
+    return edit.same(EXECUTABLE)
 
 
 def _same_but_wall(edit: Edit) -> bool:
@@ -129,6 +139,23 @@ def _same_orders(edit: Edit) -> bool:
     return bool(one == other)
 
 
+def _same_machine(edit: Edit) -> bool:
+    try:
+        one, other = (HostIdentity.from_json(data, "identity") for data in edit.sides)
+    except LabctlError:
+        return False
+    return (one.machine_id_sha256, one.boot_id) == (other.machine_id_sha256, other.boot_id)
+
+
+def _same_preflight(edit: Edit) -> bool:
+    try:
+        one, other = (PreflightPassed.from_json(data, "preflight") for data in edit.sides)
+    except LabctlError:
+        return False
+    facts = [(each.packet_sha256, each.file_systems, each.rehearsal_seal_sha256) for each in (one, other)]
+    return facts[0] == facts[1] and all(finding.is_met for finding in other.findings)
+
+
 def _same_tokens(edit: Edit) -> bool:
     reads = edit.path.removesuffix(".bin") + ".reads.jsonl"
     try:
@@ -148,11 +175,17 @@ ENTRIES: tuple[tuple[str, Callable[[Edit], bool], str], ...] = (
     (r"data/legs/.*/server\.log", _any, "a log line that no registered pattern looks for"),
     (r"data/legs/.*/leg\.log", _any, "the leg's own log, which no gate reads"),
     (r"data/legs/.*/telemetry\.jsonl", _any, "host load between rows, which no gate reads"),
-    (r"data/legs/.*/metrics-(before|after)\.prom", _same_totals, "samples that nothing relates to the rows"),
+    (r"data/legs/.*/metrics-(before|after)\.prom", _same_totals, "samples that nothing holds to one value"),
     (r"data/legs/.*/wire/\d+\.reads\.jsonl", _same_but_stamps, "a stamp moved to where it could have been"),
     (r"data/legs/.*/wire/\d+\.bin", _same_tokens, "what a server says beside tokens, usage and the end"),
     (r"data/legs/.*/order\.json", _same_orders, "private folders of a start and limits of labctl's own"),
     (r"data/legs/.*/maps\.txt", _same_paths, "order and inode of mapped files"),
-    (r"data/legs/.*/process\.json", _same_but_numbers, "process ids and times of a start"),
+    (
+        r"data/legs/.*/process\.json",
+        _same_but_ids,
+        "process ids, times and program path of a start; the packet pins the program by digest",
+    ),
+    (r"data/host/identity\.json", _same_machine, "what the machine is, beside its id and its boot"),
+    (r"data/host/preflight\.json", _same_preflight, "the words in which preflight says that its checks hold"),
     (r"data/packet/marker\.copy\.json", _same_but_wall, "the wall time of the marker"),
 )
