@@ -2,9 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-CHECKED := src tests benchmarks campaigns
+CHECKED := src tests benchmarks campaigns scripts
 
-.PHONY: demo demo-vllm test check lock schemas docs clean
+.PHONY: demo demo-vllm test faults check lock schemas docs clean
 
 demo: $(VENV)/.base
 	scripts/demo.sh campaigns/quickstart/campaign.yaml
@@ -23,6 +23,10 @@ test: $(VENV)/.dev
 	$(BIN)/labctl prereg schema --check
 	$(BIN)/labctl prereg validate campaigns
 	$(BIN)/pytest
+
+# Every fault at full counts, about an hour on two cores; writes docs/fault-results.md.
+faults: $(VENV)/.dev
+	nice -n 10 $(BIN)/python scripts/faults.py
 
 $(VENV)/.base: pyproject.toml requirements.lock
 	$(PYTHON) -m venv $(VENV)
