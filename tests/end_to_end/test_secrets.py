@@ -1,6 +1,7 @@
 """A secret of the environment that gets into a run: the run is sealed as aborted, and no file repeats the value."""
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -34,3 +35,25 @@ def test_a_secret_in_the_packet_is_refused_before_the_marker(tmp_path: Path, mon
     done = repository.labctl("consume-and-run", packet)
     assert (done.returncode, done.stderr.count("[SECRET_FOUND]") > 0) == (3, True)
     assert not (repository.authorization / "markers").exists()
+
+
+def test_a_secret_in_a_killed_run_is_named_when_it_is_sealed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    repository = make_repository(tmp_path / "lab")
+    running = repository.start("consume-and-run", repository.freeze())
+    runs = repository.root / ".labctl/runs"
+    while not list(runs.glob("*/data/legs/01-A1/LEG_STARTED.json")):
+        assert running.poll() is None, running.communicate()
+        time.sleep(0.05)
+    running.kill()
+    running.communicate()
+    (run,) = runs.glob("small-*")
+    deadline_s = time.monotonic() + 30
+    while not (run / "data/legs/01-A1/leg-manifest-sha256.txt").exists() and time.monotonic() < deadline_s:
+        time.sleep(0.05)
+    monkeypatch.setenv("DEPLOY_TOKEN", "labctl.servers.reference")
+    while (done := repository.labctl("seal", "abort", str(run))).returncode == 3 and time.monotonic() < deadline_s:
+        time.sleep(0.2)  # the leg writes its manifest a moment before its processes have ended
+    assert done.returncode == 0, done.stderr
+    detail = json.loads((run / "data/outcome.json").read_text())["detail"][0]
+    assert "data/legs/01-A1/order.json: expected no value of a secret variable" in detail
+    assert "labctl.servers.reference" not in detail

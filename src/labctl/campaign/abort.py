@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from labctl.campaign.roots import Roots
+from labctl.campaign.secret_scan import Secrets
 from labctl.clock import Clock
 from labctl.codes import Code
 from labctl.durable import read_regular
@@ -34,6 +35,8 @@ class AbortRequest:
     """One line."""
     clock: Clock
     """Labels the journal's last entry and the ledger line."""
+    secrets: Secrets
+    """What nothing of a run may hold; where it holds one, the reason says so."""
 
 
 def abort_run(request: AbortRequest) -> SealedRun:
@@ -51,7 +54,8 @@ def abort_run(request: AbortRequest) -> SealedRun:
         packet = roots.authorization.packet(marker.marker.packet_sha256)
         restore_copies(run, packet, marker.data)
         scratch = _scratch_folders(RunPaths(run), roots.scratch)
-        sealed = seal_aborted(run, Abortion(request.reason, last_digest(roots.authorization.ledger), request.clock))
+        reason = "; ".join((request.reason, *map(str, request.secrets.hits(run))))
+        sealed = seal_aborted(run, Abortion(reason, last_digest(roots.authorization.ledger), request.clock))
         for folder in scratch:
             shutil.rmtree(folder)
     _witness(sealed, marker, roots, request.clock)

@@ -1,5 +1,6 @@
 """`labctl seal`: verify a sealed run, or seal a killed one as aborted."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -69,13 +70,15 @@ def abort(
     """Seal a run whose controller was killed, as aborted; what is there stays as it is."""
     from labctl.campaign.abort import AbortRequest, abort_run
     from labctl.campaign.lookup import known_authorizations
+    from labctl.campaign.secret_scan import Secrets
     from labctl.clock import SystemClock
     from labctl.packet.git_command import find_repository
     from labctl.rundir import AuthorizationPaths
 
     repository = find_repository(Path.cwd())
     places = (AuthorizationPaths(authorization),) if authorization else known_authorizations(repository)
-    sealed = abort_run(AbortRequest(Path(run), places, repository, reason, SystemClock()))
+    secrets = Secrets.of_environment(os.environ)
+    sealed = abort_run(AbortRequest(Path(run), places, repository, reason, SystemClock(), secrets))
     show.line(
         f"{sealed.run_dir}: sealed, outcome {sealed.outcome.outcome}, {len(sealed.names())} files, "
         f"root {sealed.root_sha256}"

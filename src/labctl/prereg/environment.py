@@ -1,5 +1,7 @@
 """Which variables a preregistration may set: none that labctl sets itself, none that loads code, none with a secret."""
 
+import re
+
 BASE_ENVIRONMENT = (
     "HOME",
     "LANG",
@@ -39,6 +41,7 @@ _INJECTING = frozenset(
         "PYTHONWARNINGS",
     }
 )
+_PASSWORD = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/\s:@]*:[^/\s@]+@")
 _PROXIES = frozenset({"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "FTP_PROXY"})
 _SECRET_WORDS = frozenset({"TOKEN", "SECRET", "PASSWORD", "PASSWD", "KEY", "APIKEY", "CREDENTIAL", "CREDENTIALS"})
 
@@ -59,3 +62,8 @@ def objection_to(name: str) -> str | None:
 def speaks_of_a_secret(name: str) -> bool:
     """Whether a variable's name has a word such as TOKEN, SECRET, PASSWORD or KEY."""
     return not _SECRET_WORDS.isdisjoint(name.upper().split("_"))
+
+
+def holds_password(text: str) -> bool:
+    """Whether a text holds an address with a password, `scheme://user:password@host`."""
+    return _PASSWORD.search(text) is not None

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from labctl.codes import Code
-from labctl.prereg.environment import objection_to
+from labctl.prereg.environment import holds_password, objection_to
 from labctl.prereg.finding import Finding
 from labctl.prereg.host_profile import HostProfile
 from labctl.prereg.suite import Oracle, Suite
@@ -13,6 +13,9 @@ from labctl.prereg.suite import Oracle, Suite
 def host_findings(host: HostProfile) -> Iterator[Finding]:
     """Everything that contradicts itself within a host profile."""
     yield from _roots_are_apart(host)
+    if host.remote is not None and holds_password(host.remote):
+        do = "name a remote of the repository, such as origin; credentials stay with git"
+        yield Finding(("remote",), "no user or password in a file that is published", "an address with one", do)
     for index, name in enumerate(host.environment_passed):
         path = ("environment_passed", index)
         if objection := objection_to(name):

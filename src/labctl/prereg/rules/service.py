@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from labctl.codes import Code
 from labctl.engines.catalogue import ENGINES
 from labctl.prereg.arms import PLACEHOLDER
-from labctl.prereg.environment import objection_to
+from labctl.prereg.environment import holds_password, objection_to
 from labctl.prereg.finding import Anchor, Finding
 from labctl.prereg.model import (
     PLACEHOLDERS,
@@ -161,6 +161,9 @@ def command_holds_no_secret(preregistration: Preregistration) -> Iterator[Findin
     for path, part in _arguments(preregistration):
         if part.partition("=")[0] in _SECRET_OPTIONS:
             yield Finding(path, "no secret in a command", part.partition("=")[0], "remove it; the server is local")
+    for path, text in templates(preregistration):
+        if holds_password(text):
+            yield Finding(path, "no password in what is published", "an address with one", "remove it")
 
 
 def _arguments(preregistration: Preregistration) -> Iterable[tuple[TreePath, str]]:
