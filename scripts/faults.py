@@ -16,11 +16,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(TOP), str(TOP / "scripts")]
+sys.path.insert(0, str(TOP))
 
-from mutation_gate import gate  # noqa: E402 (scripts and tests are importable only from the top)
-
-from labctl.seal.verify import SealedRun, open_sealed_run  # noqa: E402
+from labctl.seal.verify import SealedRun, open_sealed_run  # noqa: E402 (scripts and tests are importable from the top)
+from scripts.mutation_gate import gate  # noqa: E402
 from tests.fakes.campaign_repository import CampaignRepository, command_line  # noqa: E402
 from tests.fakes.run_builder import RunBuilder  # noqa: E402
 from tests.faults.crash.injection import Target, every_injection, inject_into_marker, inject_into_seal  # noqa: E402

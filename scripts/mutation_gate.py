@@ -120,17 +120,23 @@ BREAKS = (
 
 def gate(folder: Path) -> list[tuple[str, bool]]:
     """Each break and whether its tests noticed; in a copy of the project below a folder."""
-    for name in COPIED:
-        source = TOP / name
-        (shutil.copytree if source.is_dir() else shutil.copy)(source, folder / name)
+    copy_project(folder)
     every = sorted({test for one in BREAKS for test in one.tests})
     if _run(folder, every) != 0:
         message = "the named tests are not green without any break"
         raise SystemExit(message)
-    return [(one.name, _is_noticed(folder, one)) for one in BREAKS]
+    return [(one.name, is_noticed(folder, one)) for one in BREAKS]
 
 
-def _is_noticed(folder: Path, one: Break) -> bool:
+def copy_project(folder: Path) -> None:
+    """Copy what the tests need."""
+    for name in COPIED:
+        source = TOP / name
+        (shutil.copytree if source.is_dir() else shutil.copy)(source, folder / name)
+
+
+def is_noticed(folder: Path, one: Break) -> bool:
+    """Whether the tests of one break turn red in a copy."""
     path = folder / "src" / "labctl" / one.file
     sound = path.read_text()
     if sound.count(one.old) != 1:
