@@ -17,6 +17,7 @@ SIGTERM ends it with status 0. Misbehaviours, all optional and freely combined:
 --log-bytes N          prints N bytes of log when the first request comes
 --ignore-sigterm       SIGTERM does nothing
 --die-in-row K         killed by its own SIGKILL in the middle of the K-th response
+--restart-after-row K  starts itself anew after the K-th response: same process, same listening socket, fresh counters
 --serve-as NAME        lists another model name
 --models-body TEXT     what `/v1/models` answers
 --version-status N     the status of `/version`
@@ -52,6 +53,11 @@ class Server(ThreadingHTTPServer):
         self.options = options
         self.rows = 0
         super().__init__(("127.0.0.1", options.port), Handler, bind_and_activate=False)
+        if options.inherit:
+            self.socket.close()
+            self.socket = socket.socket(fileno=options.inherit)
+            self.server_name, self.server_port = "127.0.0.1", options.port
+            return
         if options.second_listener or options.share_port:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         self.server_bind()
@@ -76,7 +82,7 @@ class Handler(BaseHTTPRequestHandler):
                 body = options.models_body or json.dumps({"object": "list", "data": [{"id": name}]})
                 self._answer(200, body.encode())
             case "/metrics":
-                self._answer(200, f"rows_total {self.server.rows}\n".encode())
+                self._answer(200, f"rows_total {self.server.rows}\nstarted_seconds {STARTED_S}\n".encode())
             case _:
                 self._answer(200, b"{}")
 
@@ -97,6 +103,16 @@ class Handler(BaseHTTPRequestHandler):
         self._chunk(b"data: [DONE]\n\n")
         self.wfile.write(b"0\r\n\r\n")
         self.close_connection = True
+        if self.server.rows == options.restart_after_row:
+            self._restart()
+
+    def _restart(self) -> None:
+        self.wfile.flush()
+        listener = self.server.socket.fileno()
+        os.set_inheritable(listener, True)
+        at = sys.argv.index("--restart-after-row")
+        rest = [*sys.argv[:at], *sys.argv[at + 2 :], "--inherit", str(listener)]
+        os.execv(sys.executable, [sys.executable, "-I", "-P", *rest])  # noqa: S606 (this very program)
 
     def log_message(self, *_: object) -> None:
         sys.stderr.write(f"{self.command} {self.path}\n")
@@ -178,7 +194,7 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--ready-after", type=float, default=0)
     for name in ("never-ready", "redirect-health", "second-listener", "share-port", "ignore-sigterm", "stall"):
         parser.add_argument(f"--{name}", action="store_true")
-    for name in ("exit-at-start", "log-bytes", "die-in-row"):
+    for name in ("exit-at-start", "log-bytes", "die-in-row", "restart-after-row", "inherit"):
         parser.add_argument(f"--{name}", type=int, default=0)
     parser.add_argument("--grandchild", type=Path)
     parser.add_argument("--serve-as")

@@ -12,6 +12,10 @@ from labctl.records.wire import read_wire_row
 from tests.fakes.leg import ENVIRONMENT, LegPlace, RunningLeg, codes_of, run
 
 
+def told(metrics: Path) -> dict[str, str]:
+    return dict(line.split(" ", 1) for line in metrics.read_text().splitlines())
+
+
 def test_a_completed_leg_leaves_every_record_and_nothing_else(place: LegPlace) -> None:
     status, errors = run(place)
     assert (status, errors) == (0, "")
@@ -22,8 +26,9 @@ def test_a_completed_leg_leaves_every_record_and_nothing_else(place: LegPlace) -
         wire = read_wire_row(files.wire_reads(row).read_bytes(), files.wire_bytes(row).read_bytes(), "row")
         assert wire.closed.ended == "complete"
     assert [json.loads(line)["row"] for line in files.telemetry.read_text().splitlines()] == [0, 1, 2, 3]
-    assert files.metrics_before.read_text() == "rows_total 0\n"
-    assert files.metrics_after.read_text() == "rows_total 3\n"
+    before, after = told(files.metrics_before), told(files.metrics_after)
+    assert (before["rows_total"], after["rows_total"]) == ("0", "3")
+    assert before["started_seconds"] == after["started_seconds"]
     assert files.log.read_bytes() == b""
     assert b"POST /v1/completions" in files.server_log.read_bytes()
     left = place.postflight()
@@ -122,6 +127,18 @@ def test_rows_before_a_death_are_kept(place: LegPlace) -> None:
     assert read_wire_row(reads, received, "row").closed.ended == "transport_error"
     assert place.process().roots_after == ()
     assert place.postflight().exit_status == -signal.SIGKILL
+
+
+def test_a_server_that_starts_itself_anew_is_seen_in_its_counters(place: LegPlace) -> None:
+    status, _ = run(place, "--restart-after-row", "1")
+    seen = place.process()
+    assert status == 0
+    # the same process and the same socket: only what the server says of itself can tell
+    assert seen.roots_after == (seen.root.start_ticks,)
+    assert seen.listeners_after == seen.listeners
+    before, after = told(place.files.metrics_before), told(place.files.metrics_after)
+    assert before["started_seconds"] != after["started_seconds"]
+    assert int(after["rows_total"]) < place.exit().rows_completed
 
 
 def test_a_server_that_ignores_sigterm_is_killed_and_named(place: LegPlace) -> None:
