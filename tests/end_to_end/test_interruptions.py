@@ -1,19 +1,15 @@
 """A run that is killed or stopped: the packet is spent, nothing is left running, and the run can be sealed."""
 
 import json
-import os
 import signal
 import subprocess
 import time
 from pathlib import Path
 
-import psutil
 import pytest
 
 from tests.fakes.campaign_repository import CampaignRepository, make_repository
-
-SPENT = {"spent_empty", "spent_unsealed", "sealed_completed", "sealed_aborted"}
-GONE_WITHIN_S = 30.0
+from tests.faults.crash.kills import wait_until_nothing_is_left
 
 
 @pytest.fixture
@@ -30,26 +26,6 @@ def _wait_for_marker(repository: CampaignRepository, process: "subprocess.Popen[
         time.sleep(0.01)
 
 
-def _left_running(repository: CampaignRepository) -> list[str]:
-    """Command lines of processes that belong to this repository."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            words = [*process.cmdline(), *process.environ().values()]
-        except (psutil.NoSuchProcess, psutil.AccessDenied):
-            continue
-        if process.pid != os.getpid() and any(str(repository.root) in word for word in words):
-            found.append(" ".join(process.cmdline()))
-    return found
-
-
-def _wait_until_nothing_is_left(repository: CampaignRepository) -> None:
-    deadline = time.monotonic() + GONE_WITHIN_S
-    while left := _left_running(repository):
-        assert time.monotonic() < deadline, left
-        time.sleep(0.1)
-
-
 @pytest.mark.parametrize("after_s", [0.0, 0.3, 1.0, 2.0, 3.5])
 def test_a_controller_killed_after_the_marker_leaves_a_spent_packet_and_no_process(
     repository: CampaignRepository, after_s: float
@@ -60,7 +36,7 @@ def test_a_controller_killed_after_the_marker_leaves_a_spent_packet_and_no_proce
     process.kill()
     process.communicate()
     assert process.returncode == -signal.SIGKILL
-    _wait_until_nothing_is_left(repository)
+    wait_until_nothing_is_left(repository)
     (status,) = repository.status()
     assert status["state"] in {"spent_empty", "spent_unsealed"}
     assert status["why"]
@@ -94,7 +70,7 @@ def test_a_signal_ends_the_run_in_order_and_seals_it_as_aborted(
     assert "infrastructure_abort_after_measurement_start" in output
     (status,) = repository.status()
     assert (status["state"], status["why"].split(":")[0]) == ("sealed_aborted", "operator"), status["why"]
-    _wait_until_nothing_is_left(repository)
+    wait_until_nothing_is_left(repository)
 
 
 def test_a_signal_before_the_marker_spends_nothing(tmp_path: Path) -> None:
