@@ -13,8 +13,8 @@ from pydantic import JsonValue
 from labctl.codes import Code
 from labctl.digest import sha256_hex
 from labctl.durable import make_folder, make_folders, write_once
-from labctl.errors import BrokenEvidence, NotFound, Problem, Refused
-from labctl.packet.model import Packet
+from labctl.errors import BrokenEvidence, NotFound, PreflightFailed, Problem, Refused
+from labctl.packet.model import Packet, PinnedAnalyzer
 from labctl.records.run import PhaseAnswer
 from labctl.records.verdict import Verdict
 from labctl.rundir import RunPaths
@@ -22,6 +22,7 @@ from labctl.seal.analysis import SealedAnalysis, open_analysis, seal_analysis
 from labctl.seal.verify import SealedRun, open_sealed_run
 
 PACKET_LIMIT_BYTES = 8 << 20
+ANALYZER_TIMEOUT_S = 1800
 KNOWN_ANALYZERS = {"labctl": ("-m", "labctl.analyze")}
 
 
@@ -75,6 +76,26 @@ def judge_run(request: JudgeRequest) -> Judgement:
     verdict = next(iter(verdicts.values()))
     _require_standing(verdict, request)
     return _publish(request, run, verdict, answers)
+
+
+def require_analyzers(packet: Packet) -> None:
+    """Start each pinned analyzer once, before anything is measured: one that cannot answer must not cost a packet.
+
+    Raises:
+        PreflightFailed: an analyzer does not start, or is not the pinned one.
+    """
+    problems: list[Problem] = []
+    for pinned in packet.analyzers:
+        try:
+            found = PinnedAnalyzer.from_json(_ask(pinned.name, ("--identity",)), f"analyzer {pinned.name}")
+        except BrokenEvidence as error:
+            problems += error.problems
+            continue
+        if found != pinned:
+            do = "freeze again: labctl has changed since the packet was frozen"
+            problems.append(Problem(Code.FILE_DRIFT, f"analyzer {pinned.name}", pinned.sha256, found.sha256, do))
+    if problems:
+        raise PreflightFailed(problems)
 
 
 def judge_phase(run: Path) -> bool:
@@ -139,15 +160,12 @@ def _ask(name: str, arguments: tuple[str, ...]) -> bytes:
                 "use the release of labctl that froze the packet",
             )
         )
-    with tempfile.TemporaryDirectory(prefix="labctl-judge-") as empty:
-        answer = subprocess.run(
-            [sys.executable, "-I", "-P", "-X", f"pycache_prefix={empty}/pycache", *how, *arguments],
-            capture_output=True,
-            check=False,
-            cwd=empty,
-            env={"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "LANG": "C.UTF-8"},
-            stdin=subprocess.DEVNULL,
-        )
+    try:
+        answer = _run_analyzer((*how, *arguments))
+    except subprocess.TimeoutExpired as error:
+        do = "look for a pattern or a file that is hard to judge; the run stays sealed"
+        limit = f"an answer within {ANALYZER_TIMEOUT_S} s"
+        raise BrokenEvidence(Problem(Code.ANALYZER_FAILED, f"analyzer {name}", limit, "none", do)) from error
     if answer.returncode != 0:
         lines = answer.stderr.decode("utf-8", "replace").strip().splitlines() or ["nothing on its error output"]
         raise BrokenEvidence(
@@ -157,6 +175,19 @@ def _ask(name: str, arguments: tuple[str, ...]) -> bytes:
             for line in lines[-20:]
         )
     return answer.stdout
+
+
+def _run_analyzer(arguments: tuple[str, ...]) -> "subprocess.CompletedProcess[bytes]":
+    with tempfile.TemporaryDirectory(prefix="labctl-judge-") as empty:
+        return subprocess.run(
+            [sys.executable, "-I", "-P", "-X", f"pycache_prefix={empty}/pycache", *arguments],
+            capture_output=True,
+            check=False,
+            cwd=empty,
+            env={"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "LANG": "C.UTF-8"},
+            stdin=subprocess.DEVNULL,
+            timeout=ANALYZER_TIMEOUT_S,
+        )
 
 
 def _require_reason(request: JudgeRequest, earlier: tuple[SealedAnalysis, ...]) -> None:

@@ -20,10 +20,10 @@ from labctl.campaign.rehearsals import find_rehearsal
 from labctl.campaign.roots import Roots
 from labctl.clock import Clock
 from labctl.durable import make_folder, make_folders
-from labctl.errors import LabctlError, LegFailed, RunFailed
+from labctl.errors import BrokenEvidence, LabctlError, LegFailed, Refused, RunFailed
 from labctl.host.boot import boot_id, machine_id_sha256
 from labctl.host.processes import own_identity
-from labctl.judges import Judgement, JudgeRequest, judge_phase, judge_run
+from labctl.judges import Judgement, JudgeRequest, judge_phase, judge_run, require_analyzers
 from labctl.ledger import LedgerEvent, append_ledger, last_digest
 from labctl.marker import ConsumedPacket, ConsumeRequest, consume_marker, new_run_name, require_unspent
 from labctl.packet.attempts import refuse_overtaken
@@ -95,14 +95,22 @@ def consume_and_run(job: Job) -> Done:
                 sealed = seal_run(closed, last_digest(job.roots.authorization.ledger))
                 _witness_seal(consumed, sealed, job)
     job.announce("the analyzers judge the sealed run")
-    done = Done(sealed, judge_run(JudgeRequest(sealed.root, job.roots.analyses, None, render_report)))
+    done = Done(sealed, _judge(sealed, job))
     _mirror_ledger(reviewed.packet, job)
     return done
+
+
+def _judge(sealed: SealedRun, job: Job) -> Judgement:
+    try:
+        return judge_run(JudgeRequest(sealed.root, job.roots.analyses, None, render_report))
+    except Refused as error:  # labctl changed while the run went on: "nothing irreversible happened" would be untrue
+        raise BrokenEvidence(error.problems) from error
 
 
 def _preflight(reviewed: ReviewedPacket, job: Job, scratch: Path) -> PreflightPassed:
     job.announce("preflight: nothing is started before everything holds")
     rehearsal = find_rehearsal(reviewed.packet, job.roots.repository)
+    require_analyzers(reviewed.packet)
     return run_preflight(PreflightRequest(reviewed, job.roots, scratch, job.clock, job.announce, rehearsal))
 
 

@@ -1,4 +1,7 @@
-"""`python -m labctl.analyze RUN` prints the verdict of a sealed run; `--phase RUN_DIR` answers the phase stop."""
+"""`python -m labctl.analyze RUN` prints the verdict of a sealed run; `--phase RUN_DIR` answers the phase stop.
+
+`--identity` says which code this is, so that it is known to start before anything is measured.
+"""
 
 import sys
 from pathlib import Path
@@ -19,6 +22,9 @@ EXIT_BROKEN = 5
 def main(arguments: list[str]) -> int:
     """Answer on standard output; where that cannot be done, one line a problem on the error output."""
     match arguments:
+        case ["--identity"]:
+            sys.stdout.buffer.write(analyzer_identity().canonical())
+            return 0
         case ["--phase", run]:
             answer = _phase
         case [run] if not run.startswith("-"):

@@ -11,10 +11,10 @@ from labctl.campaign.roots import Roots
 from labctl.campaign.secret_scan import Secrets
 from labctl.clock import Clock
 from labctl.codes import Code
-from labctl.errors import DirtySource, LabctlError
+from labctl.errors import AlreadyConsumed, DirtySource, LabctlError, Problem
 from labctl.host.boot import boot_id, machine_id_sha256
 from labctl.host.idle import cpu_busy_percent
-from labctl.host.storage import file_system_type, free_bytes, open_trusted_folder
+from labctl.host.storage import file_system_type, free_bytes, is_writable, open_trusted_folder
 from labctl.marker import require_unspent
 from labctl.packet.opening import read_vocabulary
 from labctl.packet.remote import is_on_remote
@@ -106,7 +106,14 @@ def _attempt(name: str, expected: str, action: Callable[[], object], where: str)
 
 
 def _unspent(request: PreflightRequest) -> None:
-    require_unspent(request.roots.authorization, request.reviewed.packet_id)
+    """Marker and ledger are the witnesses; a run of this packet in the runs root is a third."""
+    packet_id = request.reviewed.packet_id
+    require_unspent(request.roots.authorization, packet_id)
+    name = f"{request.reviewed.packet.preregistration.id}-{packet_id[:12]}-*"
+    runs = sorted(request.roots.runs.glob(name)) if request.roots.runs.is_dir() else []
+    if runs:
+        do = "find out who removed marker and ledger line, and freeze the next attempt"
+        raise AlreadyConsumed(Problem(Code.CONSUMED, str(runs[0]), "no run of this packet", "one", do))
 
 
 def _storage(request: PreflightRequest) -> Iterator[Look]:
@@ -118,6 +125,9 @@ def _storage(request: PreflightRequest) -> Iterator[Look]:
         do = f"put {folder} on another file system, or allow it in the host profile"
         expected = f"one of {', '.join(allowed)}"
         yield Look(f"file_system.{name}", Code.UNSAFE_ROOT, expected, found, is_met=found in allowed, do=do)
+        can_write = is_writable(existing(folder))
+        got, do = ("writable" if can_write else "read-only"), f"make {existing(folder)} writable"
+        yield Look(f"writable.{name}", Code.UNSAFE_ROOT, "a folder we may write to", got, is_met=can_write, do=do)
     free_mib, wanted_mib = free_bytes(existing(request.roots.runs)) // MIB, packet.host.storage.min_free_mib
     yield Look(
         "free_space",

@@ -1,6 +1,7 @@
 """The command `labctl`: parse, call one step, show, exit."""
 
 import gc
+import os
 import sys
 from importlib import import_module
 
@@ -12,6 +13,7 @@ from labctl.cli import show  # noqa: E402
 from labctl.errors import LabctlError  # noqa: E402
 
 INTERRUPTED = 130
+AMBIENT_PYTHON = {"PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "PYTHONOPTIMIZE", "PYTHONUSERBASE", "PYTHONINSPECT"}
 GROUPS = {
     "prereg": "prereg",
     "packet": "packet",
@@ -53,8 +55,16 @@ def application(word: str | None = None) -> typer.Typer:
     return app
 
 
+def _isolate() -> None:
+    """Start again in isolation where the environment would bring foreign code, or no assertions, into this process."""
+    ambient = AMBIENT_PYTHON & os.environ.keys()
+    if ambient and not sys.flags.isolated:
+        os.execv(sys.executable, [sys.executable, "-I", "-P", "-m", "labctl", *sys.argv[1:]])  # noqa: S606 (no shell)
+
+
 def main() -> None:
     """Run the command line; a problem is one line on stderr, and its error's exit status."""
+    _isolate()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")

@@ -47,6 +47,11 @@ def free_bytes(path: Path) -> int:
     return status.f_bavail * status.f_frsize
 
 
+def is_writable(path: Path) -> bool:
+    """Whether we may write below a folder: its file system is not read-only, and its mode lets us."""
+    return not os.statvfs(path).f_flag & os.ST_RDONLY and os.access(path, os.W_OK | os.X_OK)
+
+
 def open_trusted_folder(path: Path, anchor: Path) -> int:
     """A descriptor of a folder, reached through no link; the caller closes it.
 
