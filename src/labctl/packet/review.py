@@ -49,9 +49,14 @@ def require_reviews(folder: PacketPaths, clock: Clock) -> ReviewedPacket:
 
 def judge_reviews(packet: Packet, folder: PacketPaths, clock: Clock) -> tuple[tuple[str, ...], tuple[Problem, ...]]:
     """The digests of the filed approvals that count now, and why each of the others does not."""
+    return count_approvals(filed_approvals(folder), review_policy(packet, folder, clock))
+
+
+def review_policy(packet: Packet, folder: PacketPaths, clock: Clock) -> Policy:
+    """What the packet's approvals are held against now; who may sign is what the packet says."""
     signers = folder.inputs / "allowed_signers"
     allowed = read_regular(signers, limit_bytes=LIMIT_BYTES) if packet.file("allowed_signers") else None
-    return count_approvals(filed_approvals(folder), Policy(packet, allowed, clock.realtime_ns()))
+    return Policy(packet, allowed, clock.realtime_ns())
 
 
 def filed_approvals(folder: PacketPaths) -> tuple[FiledApproval, ...]:

@@ -1,5 +1,6 @@
 """Which approvals of a packet count: bound to it, in time, by people who may review, each person and key once."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from labctl.codes import Code
@@ -42,19 +43,18 @@ class _Voice:
 
 def count_approvals(filed: tuple[FiledApproval, ...], policy: Policy) -> tuple[tuple[str, ...], tuple[Problem, ...]]:
     """The digests of the approvals that count, and why each of the others does not."""
-    counted: list[str] = []
-    problems: list[Problem] = []
-    voices: list[_Voice] = []
-    for approval in filed:
-        try:
-            voice = _judge(approval, policy)
-            _refuse_repetition(approval.name, voice, voices)
-        except LabctlError as error:
-            problems += error.problems
-            continue
-        voices.append(voice)
-        counted.append(sha256_hex(approval.data))
-    return tuple(counted), tuple(problems)
+    voices, problems = _hear(filed, policy)
+    return tuple(voices), problems
+
+
+def refuse_approval(new: FiledApproval, filed: tuple[FiledApproval, ...], policy: Policy) -> None:
+    """Refuse a new approval that would not count beside those that are filed already.
+
+    Raises:
+        LabctlError: why it would not count, exactly as counting says it.
+    """
+    voices, _ = _hear(filed, policy)
+    _refuse_repetition(new.name, _judge(new, policy), voices.values())
 
 
 def excluded_people(packet: Packet) -> frozenset[str]:
@@ -64,7 +64,7 @@ def excluded_people(packet: Packet) -> frozenset[str]:
 
 
 def refuse_reviewer(packet: Packet, request: ApprovalRequest) -> None:
-    """Refuse an approval that could never count.
+    """Refuse, before anything is signed, an approval that could never count.
 
     Raises:
         MissingReview: the person cannot review (REVIEWER_EXCLUDED), or does not sign (SIGNATURE_INVALID).
@@ -75,10 +75,18 @@ def refuse_reviewer(packet: Packet, request: ApprovalRequest) -> None:
         raise _unsigned(request.reviewer, "an OpenSSH signature")
 
 
-def repeated(where: str, person: str) -> MissingReview:
-    """The refusal of a second approval by one person or key."""
-    expected, do = "one approval by each person and key", "ask somebody else to review"
-    return MissingReview(Problem(Code.REVIEW_DUPLICATE, where, expected, f"another by {person}", do))
+def _hear(filed: tuple[FiledApproval, ...], policy: Policy) -> tuple[dict[str, _Voice], tuple[Problem, ...]]:
+    voices: dict[str, _Voice] = {}
+    problems: list[Problem] = []
+    for approval in filed:
+        try:
+            voice = _judge(approval, policy)
+            _refuse_repetition(approval.name, voice, voices.values())
+        except LabctlError as error:
+            problems += error.problems
+            continue
+        voices[sha256_hex(approval.data)] = voice
+    return voices, tuple(problems)
 
 
 def _judge(filed: FiledApproval, policy: Policy) -> _Voice:
@@ -135,7 +143,9 @@ def _expired(name: str, approval: Approval, now_ns: int) -> list[Problem]:
     return [Problem(Code.REVIEW_EXPIRED, name, "an approval in force", got, _ANEW)]
 
 
-def _refuse_repetition(name: str, voice: _Voice, voices: list[_Voice]) -> None:
+def _refuse_repetition(name: str, voice: _Voice, voices: Iterable[_Voice]) -> None:
+    expected, do = "one approval by each person and key", "ask somebody else to review"
     for earlier in voices:
         if voice.people & earlier.people or (voice.key_sha256 and voice.key_sha256 == earlier.key_sha256):
-            raise repeated(name, ", ".join(sorted(voice.people)))
+            got = f"another by {', '.join(sorted(voice.people))}"
+            raise MissingReview(Problem(Code.REVIEW_DUPLICATE, name, expected, got, do))

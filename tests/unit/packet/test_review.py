@@ -63,6 +63,24 @@ class Lab:
         request = ApprovalRequest(reviewer, self.keys[key] if key else None, days, ("read it",))
         return file_approval(self.folder, request, self.clock)
 
+    def file_anyhow(self, reviewer: str, key: str) -> Path:
+        """File a signed approval as somebody would who goes around the command."""
+        request = ApprovalRequest(reviewer, self.keys[key], None, ())
+        data = make_approval(self.packet, request, self.clock.realtime_ns() // 1_000_000_000).canonical()
+        path = self.folder.approvals / f"{sha256_hex(data)[:12]}.json"
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(data)
+        path.with_name(path.name + ".sig").write_bytes(sign_bytes(data, self.keys[key], Namespace.REVIEW))
+        return path
+
+    def unfiled(self, reviewer: str, key: str) -> tuple[Code, ...]:
+        """Why an approval is not even filed; nothing new lies there afterwards."""
+        before = sorted(self.folder.approvals.glob("*"))
+        with pytest.raises(Refused) as refused:
+            self.approve(reviewer, key)
+        assert sorted(self.folder.approvals.glob("*")) == before
+        return refused.value.codes
+
     def refusal(self) -> MissingReview:
         with pytest.raises(MissingReview) as refused:
             require_reviews(self.folder, self.clock)
@@ -81,7 +99,7 @@ class Lab:
 @pytest.fixture(scope="module")
 def keys(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("keys")
-    made = {name: folder / name for name in ("ada", "ada2", "bob", "eve")}
+    made = {name: folder / name for name in ("ada", "ada2", "bob", "eve", "author")}
     for path in made.values():
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(path)], check=True)
     return made
@@ -104,7 +122,12 @@ def unsigned(tmp_path: Path, keys: dict[str, Path]) -> Lab:
 
 @pytest.fixture
 def signed(tmp_path: Path, keys: dict[str, Path]) -> Lab:
-    people = {"ada": "ada@x.org,ada@home.org", "ada2": "ada@home.org", "bob": "bob@x.org"}
+    people = {
+        "ada": "ada@x.org,ada@home.org",
+        "ada2": "ada@home.org",
+        "bob": "bob@x.org",
+        "author": "lab@example.org,author@home.org",
+    }
     lines = [f"{mails} {keys[name].with_suffix('.pub').read_text()}" for name, mails in people.items()]
     lines.append(f"alias@x.org {keys['bob'].with_suffix('.pub').read_text()}")
     return lab_with(tmp_path, keys, "{required: 2, signatures: ssh, allowed_signers: allowed_signers}", "".join(lines))
@@ -233,18 +256,46 @@ def test_one_key_under_two_names_counts_once(signed: Lab) -> None:
 
 def test_one_person_with_two_keys_counts_once(signed: Lab) -> None:
     signed.approve(ADA, "ada")
-    signed.approve("Ada <ada@home.org>", "ada2")
+    assert signed.unfiled("Ada <ada@home.org>", "ada2") == (Code.REVIEW_DUPLICATE,)
+    signed.file_anyhow("Ada <ada@home.org>", "ada2")
     assert signed.refusal().codes == (Code.REVIEW_MISSING, Code.REVIEW_DUPLICATE)
 
 
 def test_a_key_speaks_only_for_its_own_person(signed: Lab) -> None:
-    signed.approve(ADA, "bob")
+    assert signed.unfiled(ADA, "bob") == (Code.SIGNATURE_INVALID,)
+    signed.file_anyhow(ADA, "bob")
     assert signed.refusal().codes == (Code.REVIEW_MISSING, Code.SIGNATURE_INVALID)
 
 
 def test_an_unknown_key_speaks_for_nobody(signed: Lab) -> None:
-    signed.approve(EVE, "eve")
+    assert signed.unfiled(EVE, "eve") == (Code.SIGNATURE_INVALID,)
+    signed.file_anyhow(EVE, "eve")
     assert signed.refusal().codes == (Code.REVIEW_MISSING, Code.SIGNATURE_INVALID)
+
+
+def test_a_key_of_the_author_reviews_for_nobody(signed: Lab) -> None:
+    assert signed.unfiled("Author at home <author@home.org>", "author") == (Code.REVIEWER_EXCLUDED,)
+    assert signed.unfiled(BOB, "author") == (Code.SIGNATURE_INVALID,)
+
+
+def test_an_approval_that_does_not_count_is_in_nobodys_way(signed: Lab) -> None:
+    junk = signed.file_anyhow(ADA, "bob")
+    taken = signed.approve(BOB, "bob")
+    assert signed.unfiled(BOB, "bob") == (Code.REVIEW_DUPLICATE,)
+    signed.rewrite(taken, lambda document: document["predicate"].update(scope="everything"))
+    again = signed.approve(BOB, "bob")
+    signed.approve(ADA, "ada")
+    assert len({junk, taken, again}) == 3
+    assert len(require_reviews(signed.folder, signed.clock).approvals) == 2
+
+
+def test_whose_approval_expired_may_approve_again(signed: Lab) -> None:
+    signed.approve(BOB, "bob", days=1)
+    signed.approve(ADA, "ada")
+    signed.clock.now_ns += DAY_NS
+    assert signed.refusal().codes == (Code.REVIEW_MISSING, Code.REVIEW_EXPIRED)
+    signed.approve(BOB, "bob", days=1)
+    assert len(require_reviews(signed.folder, signed.clock).approvals) == 2
 
 
 def test_one_changed_byte_breaks_a_signature(signed: Lab) -> None:
@@ -263,7 +314,8 @@ def test_a_signature_made_for_a_seal_is_no_approval(signed: Lab) -> None:
 def test_signers_come_from_the_packet_and_not_from_the_work_tree(signed: Lab) -> None:
     signers = signed.repository.top / "campaigns/allowed_signers"
     signers.write_text(f"eve@x.org {signed.keys['eve'].with_suffix('.pub').read_text()}")
-    signed.approve(EVE, "eve")
+    assert signed.unfiled(EVE, "eve") == (Code.SIGNATURE_INVALID,)
+    signed.file_anyhow(EVE, "eve")
     assert signed.refusal().codes == (Code.REVIEW_MISSING, Code.SIGNATURE_INVALID)
 
 
