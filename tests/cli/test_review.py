@@ -1,3 +1,4 @@
+import json
 import os
 import subprocess
 import sys
@@ -61,13 +62,32 @@ def test_an_approval_that_cannot_count_exits_3(lab: LabRepository) -> None:
     assert "[SIGNATURE_INVALID]" in unsigned.stderr
 
 
-def test_an_approval_that_does_not_count_is_listed_with_the_reason(lab: LabRepository, tmp_path: Path) -> None:
+def test_a_key_of_somebody_else_files_nothing_and_stops_nobody(lab: LabRepository, tmp_path: Path) -> None:
     packet_id = labctl(lab, "packet", "freeze", "campaigns/quick/campaign.yaml").stdout.split()[1]
-    labctl(lab, "review", "approve", packet_id, "--reviewer", "Bob <bob@x.org>", "--key", str(tmp_path / "ada"))
-    listed = labctl(lab, "review", "list", packet_id)
+    key = ("--key", str(tmp_path / "ada"))
+    junk = labctl(lab, "review", "approve", packet_id, "--reviewer", "Bob <bob@x.org>", *key)
+    assert (junk.returncode, junk.stdout) == (3, "")
+    assert "expected the key of bob@x.org, got the key of ada@x.org" in junk.stderr
+    assert labctl(lab, "review", "approve", packet_id, "--reviewer", "Ada <ada@x.org>", *key).returncode == 0
+
+
+def test_the_approvals_of_a_spent_campaign_are_listed_with_the_reasons(lab: LabRepository, tmp_path: Path) -> None:
+    frozen = labctl(lab, "packet", "freeze", "campaigns/quick/campaign.yaml", "--json")
+    packet_id = json.loads(frozen.stdout)["id"]
+    approve = ("review", "approve", packet_id, "--reviewer", "Ada <ada@x.org>", "--key", str(tmp_path / "ada"))
+    spoilt = Path(labctl(lab, *approve).stdout.split(": ")[0])
+    spoilt.write_bytes(spoilt.read_bytes() + b" ")
+    assert labctl(lab, *approve).returncode == 0
+    marker = lab.top / ".labctl/authorization/markers" / f"{packet_id}.json"
+    marker.parent.mkdir()
+    marker.touch()
+    listed = labctl(lab, "review", "list", "campaigns/quick/campaign.yaml")
     assert listed.returncode == 0
     assert "  does not count: " in listed.stdout
     assert "[SIGNATURE_INVALID]" in listed.stdout
+    said = json.loads(labctl(lab, "review", "list", "campaigns/quick/campaign.yaml", "--json").stdout)
+    assert (said["packet"], said["required"], len(said["count"])) == (packet_id, 1, 1)
+    assert [problem["code"] for problem in said["do_not_count"]] == ["SIGNATURE_INVALID"]
 
 
 def test_a_reviewer_without_a_mail_address_is_a_usage_fault(lab: LabRepository, tmp_path: Path) -> None:

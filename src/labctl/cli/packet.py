@@ -21,11 +21,15 @@ Named = Annotated[str, typer.Argument(help="A campaign file, a packet's folder, 
 def freeze(
     campaign: Annotated[Path, typer.Argument(help="The campaign file.")],
     follows: Annotated[str | None, typer.Option(help="The id of the spent packet that this one follows.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="The whole packet as JSON.")] = False,
 ) -> None:
     """Freeze a campaign: verify everything that decides the run, and write the packet."""
     from labctl.packet.freeze import FreezeRequest, freeze_packet
 
     packet = freeze_packet(FreezeRequest(campaign, follows, show.progress))
+    if as_json:
+        _show_json(packet)
+        return
     _show_packet(packet)
     if packet.preregistration.reviews.required:
         show.line(f"next: ask for reviews with `labctl review request {packet.id[:12]}`")
@@ -45,7 +49,7 @@ def show_packet(
 
     packet = open_packet(locate_packet_to_read(named, authorization))
     if as_json:
-        show.json_document({"id": packet.id, "packet": packet.model_dump(mode="json")})
+        _show_json(packet)
     else:
         _show_packet(packet)
 
@@ -64,6 +68,10 @@ def diff(
     first, second = (open_packet(locate_packet_to_read(named, authorization)) for named in (was, now))
     for line in describe_difference(first, second):
         show.line(line)
+
+
+def _show_json(packet: "Packet") -> None:
+    show.json_document({"id": packet.id, "packet": packet.model_dump(mode="json")})
 
 
 def _show_packet(packet: "Packet") -> None:

@@ -1,6 +1,7 @@
 """`labctl review`: ask for approvals of a packet, give one, and list what counts."""
 
 import re
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -60,17 +61,27 @@ def approve(  # noqa: PLR0917 (every parameter but the first is an option)
 
 
 @app.command("list")
-def list_reviews(named: Named, authorization: Authorization = None) -> None:
-    """List the approvals of a packet: those that count, and why the others do not."""
+def list_reviews(
+    named: Named,
+    authorization: Authorization = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Machine output on stdout.")] = False,
+) -> None:
+    """List the approvals of a packet, spent or not: those that count, and why the others do not."""
     from labctl.clock import SystemClock
-    from labctl.packet.locate import locate_packet
+    from labctl.packet.locate import locate_packet_to_read
     from labctl.packet.opening import open_packet
     from labctl.packet.review import judge_reviews
 
-    folder = locate_packet(named, authorization)
+    folder = locate_packet_to_read(named, authorization)
     packet = open_packet(folder)
     counted, problems = judge_reviews(packet, folder, SystemClock())
-    show.line(f"packet {packet.id}: {len(counted)} of {packet.preregistration.reviews.required} approvals")
+    required = packet.preregistration.reviews.required
+    if as_json:
+        do_not_count = [asdict(problem) for problem in problems]
+        counts = {"count": list(counted), "do_not_count": do_not_count}
+        show.json_document({"packet": packet.id, "required": required, **counts})
+        return
+    show.line(f"packet {packet.id}: {len(counted)} of {required} approvals")
     for digest in counted:
         show.line(f"  counts: {digest}")
     for problem in problems:
