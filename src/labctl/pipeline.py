@@ -95,9 +95,10 @@ def consume_and_run(job: Job) -> Done:
                 sealed = seal_run(closed, last_digest(job.roots.authorization.ledger))
                 _witness_seal(consumed, sealed, job)
     job.announce("the analyzers judge the sealed run")
-    done = Done(sealed, _judge(sealed, job))
-    _mirror_ledger(reviewed.packet, job)
-    return done
+    try:
+        return Done(sealed, _judge(sealed, job))
+    finally:
+        _mirror_ledger(reviewed.packet, job)
 
 
 def _judge(sealed: SealedRun, job: Job) -> Judgement:
