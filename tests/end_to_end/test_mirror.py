@@ -16,6 +16,7 @@ def test_the_remote_sees_what_happened_and_misses_what_was_deleted(tmp_path: Pat
     repository.git("remote", "add", "origin", str(tmp_path / "origin.git"))
     packet = repository.freeze()
     done = repository.labctl("consume-and-run", packet)
+    assert "sealing" in done.stderr, done.stderr
     shown = repository.git("--git-dir", str(tmp_path / "origin.git"), "grep", "-h", "", "refs/labctl/ledger")
     lines = [json.loads(line) for line in shown.splitlines()]
     assert [(line["event"], line["packet_sha256"]) for line in lines] == [("consumed", packet), ("sealed", packet)], (
