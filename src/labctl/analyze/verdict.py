@@ -22,6 +22,7 @@ ABORTED: dict[AbortCause | None, str] = {
     AbortCause.OPERATOR: "the operator stopped the run",
     AbortCause.CONTROLLER_KILLED: "the controller ended before the run did",
     AbortCause.EVIDENCE: "evidence could not be written",
+    AbortCause.SECRET_FOUND: "a file of the run holds a secret",
 }
 """Why a run was aborted, in words."""
 DONE_WHEN_PASSED = frozenset({VerdictKind.REHEARSAL_ONLY, VerdictKind.CALIBRATION})
