@@ -21,7 +21,7 @@ ABORTED: dict[AbortCause | None, str] = {
     AbortCause.HOST_FAULT: "the host failed",
     AbortCause.OPERATOR: "the operator stopped the run",
     AbortCause.CONTROLLER_KILLED: "the controller ended before the run did",
-    AbortCause.EVIDENCE: "evidence could not be written",
+    AbortCause.EVIDENCE: "evidence could not be written, or what was verified was touched",
     AbortCause.SECRET_FOUND: "a file of the run holds a secret",
 }
 """Why a run was aborted, in words."""
@@ -60,7 +60,7 @@ def _invalid(case: Case) -> tuple[str, ...]:
     if case.outcome is None:
         reasons.append("outcome.json does not say how the run ended")
     if case.evidence.outcome is not None and case.evidence.outcome.cause is AbortCause.EVIDENCE:
-        reasons.append("the run was aborted because evidence could not be written")
+        reasons += ["the run was aborted over its own evidence", *case.evidence.outcome.detail]
     reasons += _set_faults(case)
     if case.outcome is not OutcomeKind.ABORTED:
         reasons += [f"gate {gate.id} was not evaluated: {gate.reason}" for gate in case.judged.lacking()]
