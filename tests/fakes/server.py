@@ -21,6 +21,9 @@ SIGTERM ends it with status 0. Misbehaviours, all optional and freely combined:
 --serve-as NAME        lists another model name
 --models-body TEXT     what `/v1/models` answers
 --version-status N     the status of `/version`
+--drip-body PATH       answers this path with one byte of a long body each tenth of a second
+--drip-head PATH       answers this path with one header line each tenth of a second
+--flood PATH           answers this path with a body that does not end
 --stall                the first response never ends
 --segment NAME         keeps a shared-memory segment of this name mapped, and leaves it behind
 """
@@ -40,6 +43,7 @@ from pathlib import Path
 
 STARTED_S = time.monotonic()
 TOKENS = 4
+DRIP_S = 0.1
 LOG_LINE = b"x" * 1023 + b"\n"
 
 
@@ -73,6 +77,12 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         options = self.server.options
         match self.path:
+            case options.drip_body:
+                self._pour(b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n", b" ", DRIP_S)
+            case options.drip_head:
+                self._pour(b"HTTP/1.1 200 OK\r\n", b"X-Drip: 1\r\n", DRIP_S)
+            case options.flood:
+                self._pour(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n", LOG_LINE, 0)
             case "/health":
                 self._health()
             case "/version":
@@ -142,6 +152,15 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
+    def _pour(self, head: bytes, drop: bytes, pause_s: float) -> None:
+        """Answer without end."""
+        self.close_connection = True
+        with contextlib.suppress(OSError):
+            self.wfile.write(head)
+            while True:
+                self.wfile.write(drop)
+                time.sleep(pause_s)
+
     def _event(self, value: object) -> None:
         self._chunk(f"data: {json.dumps(value)}\n\n".encode())
 
@@ -197,7 +216,8 @@ def read_options() -> argparse.Namespace:
     for name in ("exit-at-start", "log-bytes", "die-in-row", "restart-after-row", "inherit"):
         parser.add_argument(f"--{name}", type=int, default=0)
     parser.add_argument("--grandchild", type=Path)
-    parser.add_argument("--serve-as")
+    for name in ("serve-as", "drip-body", "drip-head", "flood"):
+        parser.add_argument(f"--{name}")
     parser.add_argument("--segment")
     parser.add_argument("--models-body")
     parser.add_argument("--version-status", type=int, default=200)

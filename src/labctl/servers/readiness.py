@@ -1,10 +1,6 @@
 """Running a leg: waiting until the server answers, and proof that the answer is its own."""
 
-import ssl
-from collections.abc import Iterator
-from contextlib import contextmanager
-
-import httpx
+from dataclasses import dataclass
 
 from labctl.clock import Clock
 from labctl.codes import Code
@@ -14,13 +10,14 @@ from labctl.frozen import FrozenModel, strict_json
 from labctl.records.leg import Listener, Readiness
 from labctl.servers.log import printable
 from labctl.servers.process import ServerProcess
+from labctl.servers.question import Answer, AnsweredLate, Unanswered, ask
 from labctl.servers.sockets import listeners
 
 POLL_SHORTEST_S = 0.02
 POLL_LONGEST_S = 0.5
 POLL_SHARE = 0.02
 ATTEMPT_S = 2.0
-BODY_LIMIT_BYTES = 1 << 20
+ANSWER_S = 10.0
 HTTP_OK = 200
 NS_PER_S = 1_000_000_000
 
@@ -35,7 +32,7 @@ class ReadyPlan(FrozenModel):
     endpoints: Endpoints
     """Paths; none of those used here generates anything."""
     timeout_s: int
-    """Seconds from the start of the process."""
+    """Seconds from the start of the process to the last byte of the last answer."""
     served_name: str | None
     """The model name that the server was told to serve, where the command says one."""
 
@@ -44,15 +41,15 @@ def await_ready(plan: ReadyPlan, server: ServerProcess, clock: Clock) -> Readine
     """Ask until the server is healthy, then make sure that it was our server that answered.
 
     Raises:
-        ServerNotReady: it ended (SERVER_EXITED), stayed silent (READY_TIMEOUT), did not say what it serves
+        ServerNotReady: it ended (SERVER_EXITED), did not answer in time (READY_TIMEOUT), did not say what it serves
             (STREAM_BROKEN), or was not the one who answered (FOREIGN_LISTENER).
     """
-    with _client(plan) as client:
-        attempts = _await_health(plan, server, client, clock)
-        ready_mono_ns = clock.monotonic_ns()
-        require_sole_listener(plan.port, server)
-        version_body = _body(client, plan.endpoints.version)
-        models_body = _body(client, plan.endpoints.models)
+    asking = _Asking(plan, server.started_mono_ns + plan.timeout_s * NS_PER_S, clock)
+    attempts = _await_health(asking, server)
+    ready_mono_ns = clock.monotonic_ns()
+    require_sole_listener(plan.port, server)
+    version_body = _body(asking, plan.endpoints.version)
+    models_body = _body(asking, plan.endpoints.models)
     return Readiness(
         process_started_mono_ns=server.started_mono_ns,
         ready_mono_ns=ready_mono_ns,
@@ -92,36 +89,37 @@ def server_exited(server: ServerProcess, status: int) -> Problem:
     return Problem(Code.SERVER_EXITED, "server", "a process that runs until it is stopped", got, "read server.log")
 
 
-@contextmanager
-def _client(plan: ReadyPlan) -> Iterator[httpx.Client]:
-    with httpx.Client(
-        base_url=f"http://{plan.address}:{plan.port}",
-        headers={"Connection": "close"},
-        limits=httpx.Limits(max_keepalive_connections=0),
-        timeout=ATTEMPT_S,
-        trust_env=False,
-        follow_redirects=False,
-        verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),  # never used; the default would read certificates from disk
-    ) as client:
-        yield client
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    plan: ReadyPlan
+    deadline_ns: int
+    clock: Clock
+
+    def url(self, path: str) -> str:
+        return f"http://{self.plan.address}:{self.plan.port}{path}"
+
+    def ask(self, path: str, within_s: float) -> Answer:
+        """Ask within a time of its own, and at the latest until readiness as a whole is overdue."""
+        own_deadline_ns = self.clock.monotonic_ns() + round(within_s * NS_PER_S)
+        return ask(self.url(path), min(own_deadline_ns, self.deadline_ns), self.clock)
 
 
-def _await_health(plan: ReadyPlan, server: ServerProcess, client: httpx.Client, clock: Clock) -> int:
-    deadline_ns = server.started_mono_ns + plan.timeout_s * NS_PER_S
+def _await_health(asking: _Asking, server: ServerProcess) -> int:
+    plan, clock = asking.plan, asking.clock
     attempts = 0
     while True:
         status = server.exit_status()
         if status is not None:
             raise ServerNotReady(server_exited(server, status))
         attempts += 1
-        left_s = (deadline_ns - clock.monotonic_ns()) / NS_PER_S
-        answer = _health(client, plan.endpoints.health, min(max(left_s, POLL_SHORTEST_S), ATTEMPT_S))
+        answer = _health(asking)
         if answer is None:
             return attempts
-        if clock.monotonic_ns() >= deadline_ns:
+        if clock.monotonic_ns() >= asking.deadline_ns:
             if listeners(plan.port, ()):
                 require_sole_listener(plan.port, server)  # a stranger there explains the silence better
-            raise ServerNotReady(_late(plan, answer))
+            expected = f"status 200 within {plan.timeout_s} s"
+            raise ServerNotReady(_late(asking, plan.endpoints.health, expected, answer))
         clock.sleep(_pause_s(clock.monotonic_ns() - server.started_mono_ns))
 
 
@@ -130,35 +128,31 @@ def _pause_s(waited_ns: int) -> float:
     return min(max(POLL_SHORTEST_S, POLL_SHARE * waited_ns / NS_PER_S), POLL_LONGEST_S)
 
 
-def _health(client: httpx.Client, path: str, timeout_s: float) -> str | None:
+def _health(asking: _Asking) -> str | None:
     try:
-        with client.stream("GET", path, timeout=timeout_s) as response:
-            status = response.status_code
-    except httpx.HTTPError as error:
-        return printable(f"{type(error).__name__}: {error}")
+        status = asking.ask(asking.plan.endpoints.health, ATTEMPT_S).status
+    except Unanswered as error:
+        return printable(str(error))
     return None if status == HTTP_OK else f"status {status}"
 
 
-def _late(plan: ReadyPlan, answer: str) -> Problem:
-    where = f"{plan.address}:{plan.port}{plan.endpoints.health}"
+def _late(asking: _Asking, path: str, expected: str, got: str) -> Problem:
     do = "read server.log, or register a longer ready.timeout_s"
-    return Problem(Code.READY_TIMEOUT, where, f"status 200 within {plan.timeout_s} s", answer, do)
+    return Problem(Code.READY_TIMEOUT, asking.url(path), expected, got, do)
 
 
-def _body(client: httpx.Client, path: str) -> str:
-    where = f"{client.base_url}{path}"
-    body = b""
+def _body(asking: _Asking, path: str) -> str:
+    where = asking.url(path)
     try:
-        with client.stream("GET", path) as response:
-            for part in response.iter_bytes():
-                body += part
-                if len(body) > BODY_LIMIT_BYTES:
-                    raise ServerNotReady(_unfit(where, f"more than {BODY_LIMIT_BYTES} bytes"))
-    except httpx.HTTPError as error:
-        raise ServerNotReady(_unfit(where, printable(f"{type(error).__name__}: {error}"))) from error
-    if response.status_code != HTTP_OK:
-        raise ServerNotReady(_unfit(where, f"status {response.status_code}"))
-    return body.decode("utf-8", "backslashreplace")
+        answer = asking.ask(path, ANSWER_S)
+    except AnsweredLate as error:
+        expected = f"a whole answer in {ANSWER_S:g} s, and within {asking.plan.timeout_s} s of the start"
+        raise ServerNotReady(_late(asking, path, expected, printable(str(error)))) from error
+    except Unanswered as error:
+        raise ServerNotReady(_unfit(where, printable(str(error)))) from error
+    if answer.status != HTTP_OK:
+        raise ServerNotReady(_unfit(where, f"status {answer.status}"))
+    return answer.body.decode("utf-8", "backslashreplace")
 
 
 def _served_model(plan: ReadyPlan, models_body: str) -> str:

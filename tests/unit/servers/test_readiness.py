@@ -33,8 +33,8 @@ def started(place: Path, port: int, *misbehaviour: str) -> Iterator[ServerProces
         log.close()
 
 
-def plan(port: int, served_name: str | None = "m") -> ReadyPlan:
-    return ReadyPlan(address="127.0.0.1", port=port, endpoints=ENDPOINTS, timeout_s=5, served_name=served_name)
+def plan(port: int, served_name: str | None = "m", timeout_s: int = 5) -> ReadyPlan:
+    return ReadyPlan(address="127.0.0.1", port=port, endpoints=ENDPOINTS, timeout_s=timeout_s, served_name=served_name)
 
 
 def test_a_ready_server_says_what_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,6 +77,36 @@ def test_a_server_that_does_not_say_plainly_what_it_is_is_not_ready(
         await_ready(plan(port), server, CLOCK)
     assert caught.value.codes == (code,)
     assert "\x1b" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "misbehaviour",
+    [
+        ("--drip-body", "/version"),
+        ("--drip-head", "/version"),
+        ("--drip-body", "/v1/models"),
+        ("--drip-body", "/health"),
+        ("--drip-head", "/health"),
+    ],
+)
+def test_a_server_that_drips_is_given_up_at_the_deadline(tmp_path: Path, misbehaviour: tuple[str, ...]) -> None:
+    port = free_port()
+    with started(tmp_path, port, *misbehaviour) as server:
+        with pytest.raises(ServerNotReady, match="Timeout") as caught:
+            await_ready(plan(port, timeout_s=2), server, CLOCK)
+        waited_s = (CLOCK.monotonic_ns() - server.started_mono_ns) / 1e9
+    assert caught.value.codes == (Code.READY_TIMEOUT,)
+    assert misbehaviour[1] in caught.value.problems[0].where
+    assert 1.9 < waited_s < 3.5
+
+
+@pytest.mark.parametrize("path", ["/version", "/v1/models"])
+def test_an_answer_without_end_is_not_kept(tmp_path: Path, path: str) -> None:
+    port = free_port()
+    with started(tmp_path, port, "--flood", path) as server:
+        with pytest.raises(ServerNotReady, match="more than 1048576 bytes") as caught:
+            await_ready(plan(port), server, CLOCK)
+        assert caught.value.codes == (Code.STREAM_BROKEN,)
 
 
 def test_an_answer_of_somebody_else_is_not_ours(tmp_path: Path) -> None:
