@@ -37,7 +37,9 @@ def git_arguments(repository: Path) -> list[str]:
 
 def git_environment() -> dict[str, str]:
     """The whole environment of a git process: no GIT_ variable of ours, no system or user configuration."""
-    return {
+    # a remote that asks for a key is reached through the agent; which objects a repository has does not depend on it
+    agent = {name: os.environ[name] for name in ("SSH_AUTH_SOCK",) if name in os.environ}
+    return agent | {
         "PATH": os.environ.get("PATH", os.defpath),
         "LC_ALL": "C",
         "HOME": os.devnull,
