@@ -53,7 +53,7 @@ def drafting_of(evidence: RunEvidence, leg: LegEvidence) -> Drafting | None:
         try:
             asked = json.loads(text)
             return Drafting(int(asked["num_speculative_tokens"]), asked.get("method") == PROMPT_LOOKUP)
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
             return None
     return None
 

@@ -40,7 +40,8 @@ def served_version(process: ProcessRecord) -> str | None:
     """The version that the server said, or None where it said none."""
     try:
         said = json.loads(process.readiness.version_body)
-    except ValueError:
+        json.dumps(said, ensure_ascii=False).encode()  # an escaped lone surrogate is text that no verdict can hold
+    except (ValueError, RecursionError):
         return None
     version = said.get("version") if isinstance(said, dict) else None
     return version if isinstance(version, str) else None
