@@ -24,11 +24,8 @@ def nothing_outlives(clock: Clock) -> Iterator[None]:
 
 
 def _kill_all_but(strangers: frozenset[ProcessIdentity]) -> tuple[ProcessIdentity, ...]:
-    for process in _ours(strangers):
+    ours = tuple(process for process in descendants(os.getpid()) if process not in strangers)
+    for process in ours:
         send_signal(process, signal.SIGKILL)
-    reap_adopted({stranger.pid for stranger in strangers})
-    return _ours(strangers)
-
-
-def _ours(strangers: frozenset[ProcessIdentity]) -> tuple[ProcessIdentity, ...]:
-    return tuple(process for process in descendants(os.getpid()) if process not in strangers)
+    reap_adopted({stranger.pid for stranger in strangers})  # with none running, this reaps the last that were killed
+    return ours
