@@ -82,12 +82,13 @@ def consume_and_run(job: Job) -> Done:
     require_unspent(job.roots.authorization, job.folder.root.name)
     reviewed = require_reviews(job.folder, job.clock)
     refuse_overtaken(reviewed.packet, job.roots.authorization)
-    with _scratch(job.roots) as scratch:
+    run_dir = new_run_name(reviewed.packet)
+    with _scratch(job.roots.scratch_of(run_dir)) as scratch:
         in_place = stamp_in_place(reviewed.packet, job.roots.repository)
         preflight = _preflight(reviewed, job, scratch)
         with _orderly_stop() as stop:
             job.announce(CONSUMING[reviewed.packet.kind])
-            consumed = consume_marker(reviewed, preflight, _consume_request(reviewed, job))
+            consumed = consume_marker(reviewed, preflight, _consume_request(run_dir, job))
             with _packet_is_spent():
                 _mirror_ledger(reviewed.packet, job)
                 closed = run_campaign(consumed, preflight, _conduct(consumed, job, (scratch, stop, in_place)))
@@ -127,12 +128,12 @@ def _conduct(consumed: ConsumedPacket, job: Job, run: tuple[Path, StopRequest, I
     return Conduct(plan, LegWatch(job.clock, stop, job.on_progress), judge_phase, in_place, job.announce)
 
 
-def _consume_request(reviewed: ReviewedPacket, job: Job) -> ConsumeRequest:
+def _consume_request(run_dir: str, job: Job) -> ConsumeRequest:
     me = own_identity()
     return ConsumeRequest(
         authorization=job.roots.authorization,
         trusted_anchor=job.roots.anchor,
-        run_dir=new_run_name(reviewed.packet),
+        run_dir=run_dir,
         nonce=secrets.token_hex(16),
         host=MarkerHost(
             machine_id_sha256=machine_id_sha256(),
@@ -180,10 +181,9 @@ def _packet_is_spent() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _scratch(roots: Roots) -> Iterator[Path]:
-    """This run's own scratch folder, removed at the end; its short random name keeps socket paths short."""
-    make_folders(roots.scratch)
-    folder = roots.scratch / os.urandom(4).hex()
+def _scratch(folder: Path) -> Iterator[Path]:
+    """This run's own scratch folder, removed at the end."""
+    make_folders(folder.parent)
     make_folder(folder)
     try:
         yield folder

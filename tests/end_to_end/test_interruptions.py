@@ -53,8 +53,24 @@ def _seal_as_aborted(repository: CampaignRepository, status: dict[str, str]) -> 
     assert repository.labctl("seal", "verify", str(run)).returncode == 0
     (after,) = repository.status()
     assert after["state"] == "sealed_aborted"
+    assert list((repository.root / ".labctl" / "scratch").iterdir()) == []
     judged = repository.labctl("analyze", "sealed-run", str(run))
     assert judged.returncode == 4, judged.stderr
+
+
+def test_a_controller_killed_after_the_last_leg_leaves_nothing_once_the_run_is_sealed(
+    repository: CampaignRepository,
+) -> None:
+    process = repository.start("consume-and-run", str(repository.campaign))
+    while not list(repository.root.glob(".labctl/runs/*/data/legs/04-A2/leg-manifest-sha256.txt")):
+        assert process.poll() is None
+        time.sleep(0.001)
+    process.kill()
+    process.communicate()
+    wait_until_nothing_is_left(repository)
+    assert len(list((repository.root / ".labctl" / "scratch").iterdir())) == 1
+    (status,) = repository.status()
+    _seal_as_aborted(repository, status)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

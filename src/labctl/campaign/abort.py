@@ -8,17 +8,13 @@ from labctl.campaign.roots import Roots
 from labctl.campaign.secret_scan import Secrets
 from labctl.clock import Clock
 from labctl.codes import Code
-from labctl.durable import read_regular
-from labctl.errors import LabctlError, NotFound, Problem
+from labctl.errors import NotFound, Problem
 from labctl.ledger import LedgerEvent, append_ledger, last_digest, read_ledger
 from labctl.marker import MarkerValid, find_marker
 from labctl.packet.opening import open_packet
-from labctl.records.order import WorkOrder
-from labctl.rundir import AuthorizationPaths, RunPaths
+from labctl.rundir import AuthorizationPaths
 from labctl.seal.abort import Abortion, restore_copies, seal_aborted
 from labctl.seal.verify import SealedRun, SealState, open_sealed_run, seal_state
-
-ORDER_LIMIT_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +49,9 @@ def abort_run(request: AbortRequest) -> SealedRun:
     else:
         packet = roots.authorization.packet(marker.marker.packet_sha256)
         restore_copies(run, packet, marker.data)
-        scratch = _scratch_folders(RunPaths(run), roots.scratch)
         reason = "; ".join((request.reason, *map(str, request.secrets.hits(run))))
         sealed = seal_aborted(run, Abortion(reason, last_digest(roots.authorization.ledger), request.clock))
-        for folder in scratch:
-            shutil.rmtree(folder)
+    _remove_scratch(roots.scratch_of(run.name))
     _witness(sealed, marker, roots, request.clock)
     return sealed
 
@@ -84,16 +78,9 @@ def _marker_of(run: Path, request: AbortRequest) -> tuple[Roots, MarkerValid]:
     raise NotFound(Problem(Code.NOT_FOUND, run.name, "a marker that names this run", f"none in {places}", do))
 
 
-def _scratch_folders(paths: RunPaths, scratch: Path) -> tuple[Path, ...]:
-    """The run's own folders below the scratch root, as its work orders name them."""
-    found = set()
-    for order in sorted(paths.legs.glob("*/order.json")):
-        try:
-            record = WorkOrder.from_json(read_regular(order, limit_bytes=ORDER_LIMIT_BYTES), order.name)
-        except LabctlError:  # a torn order names nothing
-            continue
-        found.add(Path(record.paths.scratch).parent)
-    return tuple(sorted(folder for folder in found if folder.parent == scratch and folder.is_dir()))
+def _remove_scratch(folder: Path) -> None:
+    if folder.is_dir() and not folder.is_symlink():
+        shutil.rmtree(folder)
 
 
 def _witness(sealed: SealedRun, marker: MarkerValid, roots: Roots, clock: Clock) -> None:

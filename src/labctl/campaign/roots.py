@@ -8,6 +8,8 @@ from labctl.packet.model import Packet
 from labctl.prereg.host_profile import HostProfile
 from labctl.rundir import AuthorizationPaths
 
+SCRATCH_DIGITS = 8
+
 
 @dataclass(frozen=True, slots=True)
 class Roots:
@@ -25,6 +27,10 @@ class Roots:
     """Snapshots and the private folders of starts."""
     anchor: Path
     """The folder up to which ownership and modes are checked."""
+
+    def scratch_of(self, run_dir: str) -> Path:
+        """The scratch folder of a run, named after the random end of the run's own name; short, as socket paths are."""
+        return self.scratch / run_dir[-SCRATCH_DIGITS:]
 
     @classmethod
     def of_profile(cls, profile: HostProfile, repository: Path) -> "Roots":
