@@ -10,11 +10,13 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
+from labctl.agreement import figures_of_one, joint_verdict
 from labctl.codes import Code
 from labctl.digest import sha256_hex
 from labctl.durable import make_folder, make_folders, write_once
 from labctl.errors import BrokenEvidence, NotFound, PreflightFailed, Problem, Refused
 from labctl.packet.model import Packet, PinnedAnalyzer
+from labctl.packet.tool import STANDALONE_FILE
 from labctl.records.run import PhaseAnswer
 from labctl.records.verdict import Verdict
 from labctl.rundir import RunPaths
@@ -23,7 +25,7 @@ from labctl.seal.verify import SealedRun, open_sealed_run
 
 PACKET_LIMIT_BYTES = 8 << 20
 ANALYZER_TIMEOUT_S = 1800
-KNOWN_ANALYZERS = {"labctl": ("-m", "labctl.analyze")}
+KNOWN_ANALYZERS = {"labctl": ("-m", "labctl.analyze"), "standalone": ("-S", str(STANDALONE_FILE))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,23 +61,30 @@ class Judgement:
     report: Path
 
 
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What the analyzers said, as they said it and as it reads."""
+
+    answers: dict[str, bytes]
+    verdicts: list[Verdict]
+
+
 def judge_run(request: JudgeRequest) -> Judgement:
     """Let every analyzer that the packet pins judge a sealed run, compare them, and seal the analysis.
 
     Raises:
-        BrokenEvidence: the run's seal does not hold, an analyzer could not answer, or two disagree.
+        BrokenEvidence: the run's seal does not hold, or the first analyzer could not answer.
         Refused: an analyzer is not the pinned one and no reason was given, or an analysis exists already.
     """
     run = open_sealed_run(request.run.absolute())
     packet = Packet.from_json(run.read("packet/packet.json"), "packet/packet.json")
     earlier = find_analyses(run, request.analyses)
     _require_reason(request, earlier)
-    answers = {analyzer.name: _ask(analyzer.name, (str(run.root),)) for analyzer in packet.analyzers}
-    verdicts = {name: Verdict.from_json(answer, f"analyzer {name}") for name, answer in answers.items()}
-    _require_agreement(verdicts)
-    verdict = next(iter(verdicts.values()))
-    _require_standing(verdict, request)
-    return _publish(request, run, verdict, answers)
+    answers, failures = _ask_every([analyzer.name for analyzer in packet.analyzers], run)
+    said = _Said(answers, [Verdict.from_json(answer, f"analyzer {name}") for name, answer in answers.items()])
+    for verdict in said.verdicts:
+        _require_standing(verdict, request)
+    return _publish(request, run, joint_verdict(said.verdicts, failures), said)
 
 
 def require_analyzers(packet: Packet) -> None:
@@ -148,6 +157,19 @@ def current_analysis(run: SealedRun, analyses: Path) -> SealedAnalysis:
     )
 
 
+def _ask_every(names: list[str], run: SealedRun) -> tuple[dict[str, bytes], tuple[Problem, ...]]:
+    answers: dict[str, bytes] = {}
+    failures: list[Problem] = []
+    for name in names:
+        try:
+            answers[name] = _ask(name, (str(run.root),))
+        except BrokenEvidence as error:
+            failures += error.problems
+    if names[0] not in answers:
+        raise BrokenEvidence(failures)  # there is nothing to publish
+    return answers, tuple(failures)
+
+
 def _ask(name: str, arguments: tuple[str, ...]) -> bytes:
     how = KNOWN_ANALYZERS.get(name)
     if how is None:
@@ -208,26 +230,6 @@ def _not_superseded(every: tuple[SealedAnalysis, ...]) -> list[SealedAnalysis]:
     return [analysis for analysis in every if analysis.seal_sha256 not in superseded]
 
 
-def _require_agreement(verdicts: dict[str, Verdict]) -> None:
-    """Every gate outcome must be equal; one analyzer alone agrees with itself."""
-    outcomes = {
-        name: (verdict.verdict, tuple((gate.id, gate.result) for gate in verdict.gates))
-        for name, verdict in verdicts.items()
-    }
-    first = next(iter(outcomes.values()))
-    different = [name for name, outcome in outcomes.items() if outcome != first]
-    if different:
-        raise BrokenEvidence(
-            Problem(
-                Code.ANALYZERS_DISAGREE,
-                f"analyzers {', '.join(outcomes)}",
-                "equal gate outcomes",
-                f"others from {', '.join(different)}",
-                "the verdict is invalid; report both answers",
-            )
-        )
-
-
 def _require_standing(verdict: Verdict, request: JudgeRequest) -> None:
     if verdict.analyzer.standing == "frozen" or request.reanalysis is not None:
         return
@@ -242,7 +244,7 @@ def _require_standing(verdict: Verdict, request: JudgeRequest) -> None:
     )
 
 
-def _publish(request: JudgeRequest, run: SealedRun, verdict: Verdict, answers: dict[str, bytes]) -> Judgement:
+def _publish(request: JudgeRequest, run: SealedRun, verdict: Verdict, said: _Said) -> Judgement:
     make_folders(request.analyses)
     name = f"{run.run_dir}-{verdict.analyzer.sha256[:12]}-{os.urandom(4).hex()}"
     root = request.analyses / name
@@ -251,13 +253,13 @@ def _publish(request: JudgeRequest, run: SealedRun, verdict: Verdict, answers: d
         make_folder(folder)
     write_once(root / "data" / "verdict.json", verdict.canonical())
     write_once(report, request.render(verdict).encode())
-    for analyzer, answer in answers.items():
+    for analyzer, answer in said.answers.items():
         write_once(root / "data" / "answers" / f"{analyzer}.json", answer)
-    seal_analysis(root, (run.run_dir, run.seal_sha256), _predicate(request, verdict, answers))
+    seal_analysis(root, (run.run_dir, run.seal_sha256), _predicate(request, verdict, said))
     return Judgement(verdict=verdict, analysis=open_analysis(root), report=report)
 
 
-def _predicate(request: JudgeRequest, verdict: Verdict, answers: dict[str, bytes]) -> dict[str, JsonValue]:
+def _predicate(request: JudgeRequest, verdict: Verdict, said: _Said) -> dict[str, JsonValue]:
     again = request.reanalysis
     supersedes = (
         open_analysis(again.supersedes).seal_sha256 if again is not None and again.supersedes is not None else None
@@ -265,9 +267,11 @@ def _predicate(request: JudgeRequest, verdict: Verdict, answers: dict[str, bytes
     return {
         "verdict": verdict.verdict.value,
         "analyzers": {
-            verdict.analyzer.name: {"sha256": verdict.analyzer.sha256, "standing": verdict.analyzer.standing}
+            one.analyzer.name: {"sha256": one.analyzer.sha256, "standing": one.analyzer.standing}
+            for one in said.verdicts
         },
-        "answers": {name: sha256_hex(answer) for name, answer in answers.items()},
+        "answers": {name: sha256_hex(answer) for name, answer in said.answers.items()},
+        "figures_of_one_analyzer": figures_of_one(said.verdicts),
         "gates": {gate.id: gate.result.value for gate in verdict.gates},
         "supersedes": supersedes,
         "reason": again.reason if again is not None else "",

@@ -9,7 +9,7 @@ from labctl.durable import read_regular
 from labctl.errors import BrokenEvidence, Problem
 
 LIMIT_BYTES = 4 << 30
-PHASE_FOLDERS = ("packet/", "host/")
+PHASE_FOLDERS = ("packet/", "host/", "analyzers/")
 LEG_MANIFEST = "leg-manifest-sha256.txt"
 
 

@@ -11,6 +11,9 @@ from labctl.packet.model import Packet
 from labctl.protocol import FIRST_PAIR, Event, Progress
 from labctl.records.run import OutcomeKind
 
+STANDALONE = "standalone"
+ANALYZER_COPY = "analyzers/analyze_run.py"
+
 
 def packet_conflicts(evidence: RunEvidence) -> Iterator[Problem]:
     """What packet and marker say of each other."""
@@ -33,13 +36,17 @@ def pinned_conflicts(packet: Packet, files: EvidenceFiles) -> Iterator[Problem]:
     """Copies beside the packet that are not what it pins."""
     names = files.names()
     pinned = {
-        "prereg.yaml": packet.prereg_yaml_sha256,
-        "engine.json": packet.engine_sha256,
-        **{f"inputs/{file.role}": file.sha256 for file in packet.files},
+        "packet/prereg.yaml": packet.prereg_yaml_sha256,
+        "packet/engine.json": packet.engine_sha256,
+        **{f"packet/inputs/{file.role}": file.sha256 for file in packet.files},
     }
-    for name, digest in pinned.items():
-        found = sha256_hex(files.read(f"packet/{name}")) if f"packet/{name}" in names else "no such file"
-        yield from differences("data/packet", [(name, digest, found)])
+    analyzers = {analyzer.name: analyzer.sha256 for analyzer in packet.analyzers}
+    if STANDALONE in analyzers:
+        pinned[ANALYZER_COPY] = analyzers[STANDALONE]
+    copies = {name for name in names if name.startswith("analyzers/")}
+    for name in (*pinned, *sorted(copies - set(pinned))):
+        found = sha256_hex(files.read(name)) if name in names else "no such file"
+        yield from differences("data", [(name, pinned.get(name, "no such file"), found)])
 
 
 def journal_conflicts(evidence: RunEvidence) -> Iterator[Problem]:

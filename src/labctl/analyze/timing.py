@@ -7,6 +7,8 @@ from typing import assert_never
 
 from labctl.analyze.figures import decimal_figure, figure, mean, median, quantile, sample_sd
 from labctl.analyze.stream import StreamRow
+from labctl.digest import sha256_hex
+from labctl.frozen import canonical_json
 from labctl.prereg.model import MetricId
 from labctl.records.verdict import Figure, RowFigures, StartHeadline
 
@@ -73,7 +75,12 @@ def row_figures(leg: str, row: StreamRow) -> RowFigures:
     figures += [figure(name, where, value, "ns") for name, value in _gap_figures(row)]
     figures.append(figure("coalesced_tokens", where, coalesced_tokens(row), "tokens"))
     return RowFigures(
-        leg=leg, row=row.row, prompt=row.prompt_id, token_count=len(row.token_ids), figures=tuple(figures)
+        leg=leg,
+        row=row.row,
+        prompt=row.prompt_id,
+        token_count=len(row.token_ids),
+        figures=tuple(figures),
+        token_ids_sha256=sha256_hex(canonical_json(list(row.token_ids))),
     )
 
 

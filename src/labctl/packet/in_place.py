@@ -11,16 +11,17 @@ from labctl.packet.frozen_source import freeze_source, source_name
 from labctl.packet.interpreter import InterpreterFacts, ask_interpreter, describe_interpreter, interpreter_path
 from labctl.packet.model import Packet
 from labctl.packet.pinned_model import verify_pinned_model
-from labctl.packet.tool import analyzer_identity, tool_identity
+from labctl.packet.tool import analyzer_identity, standalone_identity, tool_identity
 
 
 def verify_packet_in_place(packet: Packet, repository: Path, progress: Progress) -> tuple[Problem, ...]:
     """Every difference between the machine and the packet: sources, models, interpreter, and labctl's own files."""
     progress("hashing labctl's own files")
     problems = [*differences("labctl", packet.tool, tool_identity)]
+    looks = {look().name: look for look in (analyzer_identity, standalone_identity)}
     for pinned in packet.analyzers:
-        if pinned.name == analyzer_identity().name:
-            problems += differences("analyzer labctl", pinned, analyzer_identity)
+        if pinned.name in looks:
+            problems += differences(f"analyzer {pinned.name}", pinned, looks[pinned.name])
     try:
         facts = ask_interpreter(interpreter_path(packet.host, packet.interpreter.key, repository))
     except LabctlError as error:

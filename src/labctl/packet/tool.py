@@ -3,11 +3,13 @@
 from pathlib import Path
 
 import labctl
-from labctl.digest import dirhash_of_files
+from labctl.digest import dirhash_of_files, sha256_file
 from labctl.packet.model import PinnedAnalyzer, Tool
 
 PACKAGE_FOLDER = Path(labctl.__file__).parent
 ANALYZER_NAME = "labctl"
+STANDALONE_NAME = "standalone"
+STANDALONE_FILE = PACKAGE_FOLDER / "standalone" / "analyze_run.py"
 # Everything that the analyzer process may load; a test holds this list against what it does load.
 ANALYZER_PARTS = (
     "__init__.py",
@@ -41,6 +43,16 @@ def tool_identity() -> Tool:
 def analyzer_identity() -> PinnedAnalyzer:
     """The digest of every file that labctl's own analyzer may load."""
     return PinnedAnalyzer(name=ANALYZER_NAME, sha256=_dirhash_of_parts(ANALYZER_PARTS))
+
+
+def standalone_identity() -> PinnedAnalyzer:
+    """The digest of the one file of the analyzer that stands alone."""
+    return PinnedAnalyzer(name=STANDALONE_NAME, sha256=sha256_file(STANDALONE_FILE)[0])
+
+
+def analyzer_identities() -> tuple[PinnedAnalyzer, ...]:
+    """Both analyzers of this release."""
+    return (analyzer_identity(), standalone_identity())
 
 
 def _dirhash_of_parts(parts: tuple[str, ...]) -> str:

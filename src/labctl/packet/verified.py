@@ -8,7 +8,7 @@ from labctl.packet.engine import FrozenEngine, freeze_engine
 from labctl.packet.environment import environment_allowed
 from labctl.packet.host_checks import run_host_checks
 from labctl.packet.model import HostCheckResult, PinnedAnalyzer, Tool
-from labctl.packet.tool import analyzer_identity, tool_identity
+from labctl.packet.tool import analyzer_identities, tool_identity
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,6 @@ def verify_machine(subject: Subject, ground: Ground, progress: Progress) -> Veri
         engine=engine,
         host_checks=run_host_checks(subject, ground, progress),
         tool=tool_identity(),
-        analyzers=(analyzer_identity(),),
+        analyzers=analyzer_identities(),
         environment_allowed=environment_allowed(subject.preregistration, subject.host),
     )

@@ -104,6 +104,8 @@ class RowFigures(FrozenModel):
     """Generated tokens."""
     figures: tuple[Figure, ...]
     """Metrics of the row, as exact rationals."""
+    token_ids_sha256: Sha256 | None = None
+    """SHA-256 of the canonical JSON list of token ids; null in verdicts from before it was kept."""
 
 
 class AnalyzerIdentity(FrozenModel):

@@ -1,1 +1,1 @@
-"""The second analyzer: one file that needs nothing but Python, imports nothing of labctl, and is imported by nothing."""
+"""The second analyzer: one file, standard library only, which imports nothing of labctl and is imported by nothing."""

@@ -122,7 +122,7 @@ class _Seal:
         self.files = {path.removeprefix("data/"): data for path, data in payload.items()}
         if not self.problems:
             self.statement = _document(self.tags["seal.json"], "seal.json")
-            found = self._differences(root.name, self.statement["predicate"])
+            found = self._differences(self.statement["predicate"])
             self.problems += (problem.replace("[RECORD_CONFLICT]", "[SEAL_FOREIGN]") for problem in found)
         if self.problems:
             raise Broken(*self.problems)
@@ -153,24 +153,23 @@ class _Seal:
         if self.tags[name] != _manifest(found) and not self.problems:
             self._tell("MANIFEST_FORM", [name], "another form", "sorted lines of digest and safe path")
 
-    def _differences(self, run_dir: str, said: Doc) -> Iterator[str]:
+    def _differences(self, said: Doc) -> Iterator[str]:
         blank = {**self.statement, "predicate": {**said, "self_sha256": "0" * 64}}
         packet_bytes, marker_bytes = (_need(self.files, f"packet/{name}.json") for name in ("packet", "marker.copy"))
         packet, marker = (_document(data, "data/packet") for data in (packet_bytes, marker_bytes))
         ended = said["outcome"]
         if ended["outcome"] != "aborted":  # what another process sealed is aborted, whatever its controller had written
             ended = _document(_need(self.files, "outcome.json"), "data/outcome.json")
-        subject = {run_dir: self.tags["manifest-sha256.txt"], "packet.json": packet_bytes, "marker": marker_bytes}
-        subject["tagmanifest-sha256.txt"] = self.tags["tagmanifest-sha256.txt"]
+        subject = {marker["run_dir"]: self.tags["manifest-sha256.txt"], "packet.json": packet_bytes}
+        subject |= {"marker": marker_bytes, "tagmanifest-sha256.txt": self.tags["tagmanifest-sha256.txt"]}
         told = sorted((one["name"], one["digest"]["sha256"]) for one in self.statement["subject"])
-        marked = tuple(marker[name] for name in ("packet_sha256", "run_dir", "kind"))
         return _unequal(
             "seal.json",
             ("canonical form", _canonical(self.statement), self.tags["seal.json"]),
             ("its own digest", _sha256(_canonical(blank)), said["self_sha256"]),
             ("subject", sorted((name, _sha256(data)) for name, data in subject.items()), told),
             ("order", packet["preregistration"]["schedule"]["order"], said["order"]),
-            ("marker", (_sha256(packet_bytes), run_dir, packet["kind"]), marked),
+            ("marker", (_sha256(packet_bytes), packet["kind"]), (marker["packet_sha256"], marker["kind"])),
             ("outcome", (ended["outcome"], ended["cause"]), (said["outcome"]["outcome"], said["outcome"]["cause"])),
             ("the two lines of a bag", BAGIT, self.tags["bagit.txt"]),
         )
@@ -444,7 +443,6 @@ def _start_figures(leg: str, rows: Sequence[_Row], metric: str) -> Doc:
     named["invalid_rows"] = sum(bool(row.faults or row.doubts) for row in rows)
     return {"leg": leg, "rows": len(rows), "figures": [_figure(name, leg, value, "") for name, value in named.items()]}
 
-# A run as its records tell it.
 SAMPLE = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)\s*(?:\{(.*)\})?\s*(\S+)(?:\s+-?[0-9]+)?")
 LABEL = re.compile(r'\s*([a-zA-Z_][a-zA-Z0-9_]*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*(?:,|$)')
 PLACEHOLDER = re.compile(r"(\{(?:python|host|port|nonce|leg_dir|cache_dir|model:[A-Za-z0-9][A-Za-z0-9._-]{0,127})\})")
@@ -1093,7 +1091,6 @@ def _drafting(run: _Run, leg: _Leg) -> tuple[int, bool]:
     except (ValueError, LookupError, TypeError, AttributeError):
         return 0, False
 
-# The phase and the verdict.
 OWN_SHA256 = _sha256(Path(__file__).read_bytes())
 
 def _answer_phase(run: _Run, problems: Iterable[str]) -> Doc:
@@ -1157,7 +1154,7 @@ def judge_run(root: Path) -> Doc:
     standing = "frozen" if {"name": NAME, "sha256": OWN_SHA256} in run.packet["analyzers"] else "later"
     digests = {"seal_sha256": _sha256(seal.tags["seal.json"]), "root_sha256": _sha256(seal.tags["manifest-sha256.txt"])}
     digests |= {"packet_sha256": run.digests["packet.json"], "marker_sha256": run.digests["marker.copy.json"]}
-    told: Doc = {"schema": "labctl/verdict/1", "verdict": kind, "because": because, "run_dir": root.resolve().name}
+    told: Doc = {"schema": "labctl/verdict/1", "verdict": kind, "because": because, "run_dir": run.marker["run_dir"]}
     told |= {"campaign": run.prereg["id"], "class": run.prereg["class"], "kind": run.packet["kind"], **digests}
     told |= {"attempt": run.packet["attempt"], "is_stand_in": run.engine.get("is_stand_in", False)}
     told["engine"] = f"{run.engine['engine']} {', '.join(sorted(versions)) or 'not served'}"
@@ -1181,6 +1178,9 @@ def judge_phase(root: Path) -> Doc:
 def main(arguments: list[str]) -> int:
     """Answer on standard output; where that cannot be done, one line a problem on the error output."""
     judge, paths = (judge_phase, arguments[1:]) if arguments[:1] == ["--phase"] else (judge_run, arguments)
+    if arguments == ["--identity"]:
+        sys.stdout.buffer.write(_canonical({"name": NAME, "sha256": OWN_SHA256}))
+        return 0
     if len(paths) != 1 or paths[0].startswith("-"):
         sys.stderr.write("usage: python3 analyze_run.py [--phase] RUN\n")
         return 2
