@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from labctl.agreement import disagreements
+from labctl.analyze.sealed_run import analyze_run
 from labctl.campaign.secret_scan import Secrets
 from labctl.clock import SystemClock
 from labctl.codes import Code
@@ -18,14 +20,15 @@ from labctl.digest import manifest_lines, sha256_hex
 from labctl.durable import write_once
 from labctl.engines.reference import VOCABULARY
 from labctl.engines.vocabulary import Endpoints
-from labctl.errors import LegFailed, Problem
+from labctl.errors import BrokenEvidence, LegFailed, Problem
 from labctl.frozen import canonical_json, strict_json
-from labctl.judges import _require_agreement, judge_phase
+from labctl.judges import judge_phase
 from labctl.ledger import read_ledger
 from labctl.leg.claim import OpenedOrder, claim_leg, require_place
 from labctl.leg.interruption import REASONS, Interruption
 from labctl.measure.session import PlannedRequest, SessionPlan, measure_prompts
 from labctl.measure.wire import RowLimits
+from labctl.packet.tool import analyzer_identity
 from labctl.records.marker import Marker, MarkerHost
 from labctl.records.run import NOTHING_SHA256
 from labctl.records.verdict import Verdict, VerdictKind
@@ -41,6 +44,7 @@ from labctl.servers.readiness import ReadyPlan, await_ready
 from tests.fakes.consuming import consume
 from tests.fakes.leg import FAKE_SERVER, LegPlace, codes_of, free_port, run
 from tests.fakes.packets import make_packet, write_packet_folder
+from tests.fakes.run_builder import RunBuilder
 from tests.fakes.sealed_run import RUN_NAME, spoil, write_run, write_sealed_run
 from tests.fakes.stream_server import Hold, Send, Step, StreamServer, response
 from tests.unit.seal.test_write import large, late, while_hashed
@@ -272,10 +276,12 @@ def analyzer_failed(folder: Path) -> None:
     judge_phase(closed.paths.root)
 
 
-def analyzers_disagree(_folder: Path) -> None:
-    """Two analyzers give two verdicts."""
-    answers = {"one": VerdictKind.INVALID, "other": VerdictKind.RECORD_CANDIDATE}
-    _require_agreement({name: _verdict(said) for name, said in answers.items()})
+def analyzers_disagree(folder: Path) -> None:
+    """Two analyzers give two verdicts on one run."""
+    first = analyze_run(RunBuilder().seal(folder), analyzer_identity())
+    fields = {name: getattr(first, name) for name in Verdict.model_fields} | {"verdict": VerdictKind.INVALID}
+    other = Verdict.model_validate({Verdict.model_fields[name].alias or name: one for name, one in fields.items()})
+    raise BrokenEvidence(disagreements(first, other))
 
 
 class _Interrupted:
@@ -295,10 +301,6 @@ class _Interrupted:
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
-
-
-def _verdict(kind: VerdictKind) -> Verdict:
-    return Verdict.model_construct(verdict=kind, gates=())  # type: ignore[call-arg] # only what is compared
 
 
 def _frozen(folder: Path) -> AuthorizationPaths:
