@@ -86,13 +86,17 @@ def write_skeleton(folder: Path) -> list[Path]:
     """Write a campaign file into a folder below the campaigns root, and what it needs beside it; gives what it wrote.
 
     Raises:
-        Refused: the campaign is there already (EXISTS), or the folder's name is no campaign id (WRONG_VALUE).
+        Refused: the campaign is there already (EXISTS), the folder's name is no campaign id (WRONG_VALUE), or the
+            folder that the campaigns root is to be in is not there (NOT_FOUND).
         InvalidPreregistration: the host profile or the suite that is there already is wrong.
     """
     campaign, root = folder / "campaign.yaml", folder.absolute().parent
     if _ID.fullmatch(folder.absolute().name) is None:
         expected = "a folder named with lower-case letters, digits and hyphens"
         raise Refused(Problem(Code.WRONG_VALUE, str(folder), expected, folder.absolute().name, "choose another name"))
+    if not root.parent.is_dir():
+        do = "make it, or name a folder such as campaigns/my-idea inside a repository"
+        raise Refused(Problem(Code.NOT_FOUND, str(folder), f"the folder {root.parent}", "none", do))
     if campaign.exists():
         raise Refused(Problem(Code.EXISTS, str(campaign), "a free name", "a file", "choose another folder"))
     host, is_new_host = _first_or_new(root / "hosts", "this-machine.yaml", _HOST)

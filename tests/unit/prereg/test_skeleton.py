@@ -54,6 +54,14 @@ def test_a_name_that_is_no_campaign_id_is_refused_before_anything_is_written(tmp
     assert list(tmp_path.iterdir()) == []
 
 
+def test_no_folders_are_made_up_to_the_root(tmp_path: Path) -> None:
+    with pytest.raises(Refused) as caught:
+        write_skeleton(tmp_path / "nonexistent" / "x" / "y")
+    assert caught.value.codes == (Code.NOT_FOUND,)
+    assert f"expected the folder {tmp_path / 'nonexistent'}, got none" in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_wrong_host_profile_is_reported_and_no_campaign_written(tmp_path: Path) -> None:
     (tmp_path / "hosts").mkdir()
     (tmp_path / "hosts" / "bad.yaml").write_text("kind: host\n")
