@@ -52,6 +52,10 @@ def damages(draw: st.DrawFn) -> Edit:
     return lambda data: data[: int(at * len(data))] + put + data[int(at * len(data)) + length :]
 
 
+GATES = {"identity", "complete_rows", "cold", "clean_log", "treatment", "exact_tokens", "cross_leg_exact"}
+GATES |= {"accounting", "pair-decode", "control_near", "decision"}
+
+
 def judged(builder: RunBuilder) -> Verdict:
     """The verdict, which must be one that can be written and read again."""
     with tempfile.TemporaryDirectory() as folder:
@@ -80,7 +84,7 @@ def version_edit(body: str) -> Edit:
 @EXAMPLES
 @given(st.lists(sample_lines(), min_size=1, max_size=4))
 def test_strange_samples_give_a_verdict(lines: list[bytes]) -> None:
-    judged(run_with(**{METRICS: lambda data: data + b"".join(lines)}))
+    assert set(results(judged(run_with(**{METRICS: lambda data: data + b"".join(lines)})))) == GATES
 
 
 @EXAMPLES
@@ -88,13 +92,13 @@ def test_strange_samples_give_a_verdict(lines: list[bytes]) -> None:
 def test_strange_positions_give_a_verdict(found: dict[str, str], number: str) -> None:
     inside = ",".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in found.items())
     line = POSITIONS + f"{{{inside}}} {number}\n".encode("utf-8", "surrogatepass")
-    judged(run_with(**{METRICS: lambda data: data + line}))
+    assert set(results(judged(run_with(**{METRICS: lambda data: data + line})))) == GATES
 
 
 @EXAMPLES
 @given(damages())
 def test_damaged_metrics_give_a_verdict(damage: Edit) -> None:
-    judged(run_with(**{METRICS: damage}))
+    assert set(results(judged(run_with(**{METRICS: damage})))) == GATES
 
 
 @EXAMPLES
@@ -103,7 +107,7 @@ def test_an_event_of_any_json_gives_a_verdict(document: object) -> None:
     builder = run_with()
     event = b"data: " + json.dumps(document).encode() + b"\n\n"
     builder.leg("B1").rows[0].edit_body = lambda body: body.replace(b"data: [DONE]", event + b"data: [DONE]")
-    judged(builder)
+    assert set(results(judged(builder))) == GATES
 
 
 @EXAMPLES
@@ -114,7 +118,7 @@ def test_an_event_with_any_value_under_a_known_key_gives_a_verdict(key: str, doc
     builder.leg("B1").rows[0].edit_body = lambda body: body.replace(
         f'"{key}":'.encode(), f'"{key}":'.encode() + value + b',"x":', 1
     )
-    judged(builder)
+    assert set(results(judged(builder))) == GATES
 
 
 @EXAMPLES
@@ -122,7 +126,7 @@ def test_an_event_with_any_value_under_a_known_key_gives_a_verdict(key: str, doc
 def test_a_damaged_response_gives_a_verdict(damage: Edit) -> None:
     builder = run_with()
     builder.leg("B1").rows[0].edit_response = damage
-    judged(builder)
+    assert set(results(judged(builder))) == GATES
 
 
 @EXAMPLES
