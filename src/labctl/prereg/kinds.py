@@ -29,7 +29,8 @@ def kind_of(path: Path) -> str:
     if isinstance(kind, str) and kind not in LATER_KINDS and (meant := nearest(kind, KINDS)):
         return meant
     problems = list(document.problems)
-    if not document.faulty & {(), ("kind",)}:
+    # A file that is not well-formed may be of any kind: only what it says outright is held against it.
+    if not document.faulty & {(), ("kind",)} and (kind is not None or not problems):
         problems.append(_kind_finding(document.tree).at(document.places))
     problems[-1] = before_others(problems[-1])
     raise InvalidPreregistration(problems)

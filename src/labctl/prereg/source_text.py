@@ -24,6 +24,12 @@ def hidden_character(value: str) -> str | None:
     return _name(found[0]) if found else None
 
 
+def guessed_lines(text: str) -> frozenset[int]:
+    """The lines in which a character that `read_text` took out may have been part of a value, from 1."""
+    lines = enumerate(text.removeprefix("\ufeff").split("\n"), 1)
+    return frozenset(number for number, line in lines if _HIDDEN_IN_VALUE.search(line.rstrip("\r")))
+
+
 def read_text(data: bytes, file: str) -> tuple[str | None, list[Problem]]:
     """The text with each forbidden character replaced by a blank, or None where there is none, and what is wrong."""
     if len(data) > MAX_FILE_BYTES:

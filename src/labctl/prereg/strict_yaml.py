@@ -13,7 +13,7 @@ from labctl.codes import Code
 from labctl.errors import Problem
 from labctl.prereg.places import START, Places, Spot, TreePath
 from labctl.prereg.scalars import MAX_INT_DIGITS, Reading, read_plain
-from labctl.prereg.source_text import hidden_character, read_text
+from labctl.prereg.source_text import guessed_lines, hidden_character, read_text
 from labctl.prereg.yaml_syntax import describe_syntax
 
 MAX_DEPTH = 16
@@ -40,6 +40,8 @@ def read_yaml(data: bytes, file: str) -> YamlDocument:
     notes = _Notes(file, problems)
     if text is None:
         notes.faulty.add(())
+    elif problems:
+        notes.guessed_lines = guessed_lines(data.decode())
     tree = None if text is None else _Reader(notes).read(text)
     return YamlDocument(tree, Places(file, notes.keys, notes.values), tuple(notes.problems), frozenset(notes.faulty))
 
@@ -57,6 +59,8 @@ class _Notes:
         self.keys: dict[TreePath, Spot] = {}
         self.values: dict[TreePath, Spot] = {}
         self.faulty: set[TreePath] = set()
+        self.guessed_lines: frozenset[int] = frozenset()
+        self.anchors: set[str] = set()
 
     def complain(self, code: Code, spot: Spot, expected: str, got: str, do: str) -> None:
         self.problems.append(Problem(code, f"{self.file}:{spot.line}:{spot.column}", expected, got, do))
@@ -77,13 +81,24 @@ class _Notes:
     def features(self, event: yaml.Event, path: TreePath) -> None:
         anchor, tag = getattr(event, "anchor", None), getattr(event, "tag", None)
         found = [f"the tag {tag}"] if tag is not None else []
-        if isinstance(event, yaml.AliasEvent):
+        if self.is_known_alias(event):
+            self.faulty.add(path)
+        elif isinstance(event, yaml.AliasEvent):
             found.append(f"the alias *{anchor}")
         elif anchor is not None:
+            self.anchors.add(anchor)
             found.append(f"the anchor &{anchor}")
         for feature in found:
             self.faulty.add(path)
             self.complain(Code.YAML_FEATURE, _spot(event), "plain YAML", feature, "write the value out")
+
+    def is_known_alias(self, event: yaml.Event) -> bool:
+        """Whether an event stands for an anchor, of which there is a complaint already: both are one fault."""
+        return isinstance(event, yaml.AliasEvent) and event.anchor in self.anchors
+
+    def merge(self, key: yaml.Event, value: yaml.Event) -> None:
+        if not self.is_known_alias(value):
+            self.complain(Code.YAML_FEATURE, _spot(key), "plain YAML", "the merge key <<", "write the keys out")
 
 
 class _Reader:
@@ -154,7 +169,10 @@ class _Reader:
                 self.notes.faulty.add((*path, key))
             else:
                 self.notes.keys[(*path, key)] = _spot(event)
-            value = self.node(next(events), events, (*path, key))
+            value_event = next(events)
+            if _is_merge(event):
+                self.notes.merge(event, value_event)
+            value = self.node(value_event, events, (*path, key))
             if not repeated:
                 tree[key] = value
         return tree
@@ -167,9 +185,8 @@ class _Reader:
             )
         self.notes.features(event, path)
         text = str(event.value)
-        if _is_plain(event) and text == "<<":
+        if _is_merge(event):
             self.notes.faulty.add(path)
-            self.notes.complain(Code.YAML_FEATURE, _spot(event), "plain YAML", "the merge key <<", "write the keys out")
         elif hidden := hidden_character(text):
             self.notes.faulty.add(path)
             self.notes.complain(
@@ -195,6 +212,9 @@ class _Reader:
                 Code.NOT_TEXT, _spot(event), "visible characters", f"the escape of {hidden}", "remove it"
             )
             return _HIDDEN_VALUE
+        if _spot(event).line in self.notes.guessed_lines:
+            self.notes.faulty.add(path)
+            return text
         if not _is_plain(event):
             return text
         value = read_plain(text)
@@ -224,6 +244,10 @@ def _spot_of(mark: Any) -> Spot:  # noqa: ANN401 (two unrelated classes, of the 
 
 def _is_plain(event: yaml.ScalarEvent) -> bool:
     return not event.style  # None from PyYAML's own parser, "" from libyaml
+
+
+def _is_merge(event: yaml.Event) -> bool:
+    return isinstance(event, yaml.ScalarEvent) and _is_plain(event) and event.value == "<<"
 
 
 def _plain(text: str) -> str:

@@ -72,6 +72,10 @@ def test_a_file_named_twice_is_checked_once(root: Path) -> None:
         ("kind: NO\n", [Code.AMBIGUOUS_SCALAR]),
         ("kind: nonsense\na: 010\n", [Code.AMBIGUOUS_SCALAR, Code.WRONG_VALUE]),
         ("- kind\n", [Code.WRONG_TYPE]),
+        ("a: \x00\n", [Code.NOT_TEXT]),
+        ('a: "\\x00"\n', [Code.NOT_TEXT]),
+        ("a: &x {b: 1}\nc: {<<: *x}\n", [Code.YAML_FEATURE]),
+        ("- &x 1\n- *x\n", [Code.YAML_FEATURE]),
     ],
 )
 def test_a_file_of_no_kind_says_so(root: Path, text: str, codes: list[Code]) -> None:
@@ -100,6 +104,9 @@ def test_a_file_of_no_kind_says_that_more_follows(root: Path) -> None:
     (root / "x.yaml").write_text("kind: nonsense\n")
     (report,) = check_paths([root / "x.yaml"])
     assert report.problems[-1].do == "correct it; more checks follow once this much is right"
+    (root / "x.yaml").write_text("a: &x 1\n")
+    (report,) = check_paths([root / "x.yaml"])
+    assert report.problems[-1].do.endswith("; more checks follow once this much is right")
 
 
 def test_a_file_with_the_line_ends_of_another_system_is_one_complaint(root: Path) -> None:

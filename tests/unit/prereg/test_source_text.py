@@ -3,7 +3,7 @@
 import pytest
 
 from labctl.codes import Code
-from labctl.prereg.source_text import MAX_COMPLAINTS, MAX_FILE_BYTES, hidden_character, read_text
+from labctl.prereg.source_text import MAX_COMPLAINTS, MAX_FILE_BYTES, guessed_lines, hidden_character, read_text
 
 
 def test_plain_text_is_given_as_it_is() -> None:
@@ -45,6 +45,10 @@ def test_blanks_stand_in_for_what_was_refused_so_that_reading_goes_on() -> None:
 )
 def test_hidden_characters_are_found_in_values(character: str) -> None:
     assert hidden_character(f"a{character}b") == f"U+{ord(character):04X}"
+
+
+def test_line_ends_and_tabs_make_no_line_a_guess() -> None:
+    assert guessed_lines("\ufeffa:\t1\r\nb: \x00\r\nc: 1\n") == {2}
 
 
 def test_line_feeds_and_tabs_may_stand_in_values() -> None:

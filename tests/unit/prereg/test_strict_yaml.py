@@ -87,7 +87,26 @@ def test_the_laughing_bomb_is_refused_before_it_is_built() -> None:
     lines += [b"a%d: &a%d [%s]\n" % (n, n, b", ".join([b"*a%d" % (n - 1)] * 9)) for n in range(1, 10)]
     document = read_yaml(b"".join(lines), "f")
     assert {problem.code for problem in document.problems} == {Code.YAML_FEATURE}
-    assert len(document.problems) == 10 + 81
+    assert [problem.where for problem in document.problems] == [f"f:{line}:5" for line in range(1, 11)]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"a: &x {b: 1}\nc: {<<: *x}\nd: *x\n",  # what stands for an anchor
+        b"a: \x00\n",  # a value of which nothing is left
+        b"a: N\x00O\n",  # a value that is another without it
+        b"a: 0\x1b10\n",
+    ],
+)
+def test_what_follows_from_a_fault_is_no_second_one(data: bytes) -> None:
+    assert len(read_yaml(data, "f").problems) == 1
+
+
+def test_a_character_that_is_taken_out_makes_only_its_own_line_a_guess() -> None:
+    document = read_yaml(b"a: \x00\r\nb: NO\r\n", "f")
+    assert document.faulty == {("a",), ("b",)}
+    assert [problem.code for problem in document.problems] == [Code.NOT_TEXT, Code.NOT_TEXT, Code.AMBIGUOUS_SCALAR]
 
 
 def test_sixteen_levels_are_read_and_seventeen_are_not() -> None:
