@@ -5,7 +5,7 @@ from pathlib import Path
 
 from labctl.campaign.roots import Roots
 from labctl.codes import Code
-from labctl.errors import NotFound, Problem
+from labctl.errors import InvalidPreregistration, NotFound, Problem
 from labctl.packet.locate import DEFAULT_AUTHORIZATION
 from labctl.packet.model import Packet
 from labctl.packet.opening import open_packet
@@ -22,14 +22,39 @@ class FrozenPacket:
     roots: Roots
 
 
-def known_roots(repository: Path) -> tuple[Roots, ...]:
-    """The roots of every host profile below `campaigns/hosts/`, and for rehearsals those beside them; each once."""
+@dataclass(frozen=True, slots=True)
+class KnownRoots:
+    """The roots of the host profiles that can be read, and what is wrong with the others."""
+
+    roots: tuple[Roots, ...]
+    problems: tuple[Problem, ...]
+
+
+def readable_roots(repository: Path) -> KnownRoots:
+    """The roots of every readable host profile below `campaigns/hosts/`, and for rehearsals those beside them."""
     found: dict[Path, Roots] = {}
+    problems: list[Problem] = []
     for path in sorted(repository.glob("**/campaigns/hosts/*.yaml")):
-        profile = load_host_profile(path).model
+        try:
+            profile = load_host_profile(path).model
+        except InvalidPreregistration as error:
+            problems += error.problems
+            continue
         for each in (Roots.of_profile(profile, repository), Roots.of_rehearsals(profile, repository)):
             found.setdefault(each.authorization.root, each)
-    return tuple(found.values())
+    return KnownRoots(tuple(found.values()), tuple(problems))
+
+
+def known_roots(repository: Path) -> tuple[Roots, ...]:
+    """The roots of every host profile, where nothing may be overlooked.
+
+    Raises:
+        InvalidPreregistration: with every problem of every profile that cannot be read.
+    """
+    known = readable_roots(repository)
+    if known.problems:
+        raise InvalidPreregistration(known.problems)
+    return known.roots
 
 
 def known_authorizations(repository: Path) -> tuple[AuthorizationPaths, ...]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from labctl.cli import show
+from labctl.cli.named import roots_here
 from labctl.cli.progress import ProgressLine
 
 if TYPE_CHECKING:
@@ -79,14 +80,14 @@ def status(
     as_json: AsJson = False,
 ) -> None:
     """Say of each packet whether it is spent, and what became of it."""
-    from labctl.campaign.lookup import campaign_id, frozen_packets, known_roots
+    from labctl.campaign.lookup import campaign_id, frozen_packets
     from labctl.campaign.status import packet_status
     from labctl.cli.packet_table import facts_of, table
     from labctl.packet.git_command import find_repository
 
     repository = find_repository(Path.cwd())
     wanted = campaign_id(campaign) if campaign else None
-    every = [packet_status(frozen) for frozen in frozen_packets(known_roots(repository))]
+    every = [packet_status(frozen) for frozen in frozen_packets(roots_here(repository))]
     shown = [one for one in every if wanted in (None, one.frozen.packet.preregistration.id)]
     if campaign and not shown:
         _require_known(campaign, sorted({one.frozen.packet.preregistration.id for one in every}))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from labctl.cli import show
-from labctl.cli.named import run_named
+from labctl.cli.named import roots_here, run_named
 
 if TYPE_CHECKING:
     from labctl.seal.verify import SealedRun
@@ -18,12 +18,12 @@ AsJson = Annotated[bool, typer.Option("--json", help="Machine output on stdout."
 @app.command("list")
 def list_runs(as_json: AsJson = False) -> None:
     """List every run of every host profile, with what became of it."""
-    from labctl.campaign.lookup import frozen_packets, known_roots
+    from labctl.campaign.lookup import frozen_packets
     from labctl.campaign.status import packet_status
     from labctl.cli.packet_table import facts_of, table_of_runs
     from labctl.packet.git_command import find_repository
 
-    frozen = frozen_packets(known_roots(find_repository(Path.cwd())))
+    frozen = frozen_packets(roots_here(find_repository(Path.cwd())))
     spent = [one for one in map(packet_status, frozen) if one.run is not None]
     if as_json:
         show.json_document([facts_of(one) for one in spent])
