@@ -9,13 +9,13 @@ import bagit
 import pytest
 
 from labctl.clock import SystemClock
-from labctl.packet.approval import ApprovalRequest
-from labctl.packet.approve import file_approval
+from labctl.packet.approval import ApprovalRequest, make_approval
 from labctl.prereg.model import Api
 from labctl.records.run import NOTHING_SHA256
 from labctl.seal.abort import Abortion, seal_aborted
 from labctl.seal.verify import SealedRun, open_sealed_run
-from tests.fakes.packets import make_packet, write_packet_folder
+from labctl.signature import Namespace, sign_bytes
+from tests.fakes.packets import make_packet
 from tests.fakes.run_builder import RunBuilder
 from tests.fakes.sealed_run import RUN_NAME, spoil, write_run, write_sealed_run
 
@@ -74,10 +74,9 @@ def test_openssh_verifies_a_signed_approval_and_nothing_else(tmp_path: Path) -> 
     key, signers = tmp_path / "key", tmp_path / "signers"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(key)], check=True)
     signers.write_text(f"ada@x.org {key.with_suffix('.pub').read_text()}")
-    packet = make_packet(preregistration={"reviews": {"required": 1, "signatures": "ssh", "allowed_signers": "s"}})
-    folder = write_packet_folder(tmp_path / packet.id, packet)
-    path = file_approval(folder, ApprovalRequest(ADA, key, None, ("read it",)), SystemClock())
-    signature = path.with_name(path.name + ".sig")
+    approval = make_approval(make_packet(), ApprovalRequest(ADA, key, None, ("read it",)), 1_800_000_000).canonical()
+    signature = tmp_path / "approval.json.sig"
+    signature.write_bytes(sign_bytes(approval, key, Namespace.REVIEW))
 
     def verify(data: bytes, namespace: str = NAMESPACE, person: str = "ada@x.org") -> bool:
         command = [
@@ -95,7 +94,6 @@ def test_openssh_verifies_a_signed_approval_and_nothing_else(tmp_path: Path) -> 
         ]
         return subprocess.run(command, input=data, capture_output=True, check=False).returncode == 0
 
-    approval = path.read_bytes()
     assert verify(approval)
     assert not verify(approval.replace(b"approve", b"approvf", 1))
     assert not verify(approval, namespace="labctl-seal@v1")

@@ -17,7 +17,7 @@ VOCABULARY = EngineVocabulary(
     forbidden_options=(
         ForbiddenOption(pattern=r"^--enable-prefix-caching$", reason="rows would be served from earlier rows' work"),
     ),
-    unknown_environment_pattern=r"Unknown [a-z]{0,20} ?environment variable",
+    unknown_environment_pattern=r"Unknown [A-Za-z]{0,20} ?environment variable",
     deny_patterns=(r"Traceback \(most recent call last\)", r"\b(?:ERROR|CRITICAL)\b"),
     is_stand_in=True,
 )
