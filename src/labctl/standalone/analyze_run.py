@@ -1055,7 +1055,7 @@ class _SpeedJudge(_Judge):
 
 def _served_version(process: Doc) -> str | None:
     try:
-        version = json.loads(process["readiness"]["version_body"])["version"]
+        version = _parse_json(process["readiness"]["version_body"].encode(), _unique_keys)["version"]
     except (ValueError, LookupError, TypeError):
         return None
     return version if isinstance(version, str) else None

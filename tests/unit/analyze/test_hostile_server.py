@@ -16,6 +16,7 @@ from labctl.analyze.sealed_run import analyze_run
 from labctl.engines.reference import VOCABULARY
 from labctl.packet.tool import analyzer_identity
 from labctl.records.verdict import GateResult, Verdict
+from labctl.standalone.analyze_run import judge_run
 from tests.fakes.run_builder import Edit, RunBuilder, json_edit
 
 METRICS = "legs/02-B1/metrics-after.prom"
@@ -72,6 +73,10 @@ def run_with(**edits: Edit) -> RunBuilder:
 
 def results(verdict: Verdict) -> dict[str, GateResult]:
     return {gate.id: gate.result for gate in verdict.gates}
+
+
+VERSIONS = ["[" * 100_000, '{"version":"\\ud800"}', '{"version":1}', "[]", "", '{"version":NaN}']
+VERSIONS += ['{"version":"reference-1","version":"reference-1"}']
 
 
 def version_edit(body: str) -> Edit:
@@ -136,13 +141,22 @@ def test_a_version_of_any_text_gives_a_verdict(body: str) -> None:
     assert results(verdict)["identity"] is GateResult.FAILED
 
 
-@pytest.mark.parametrize("body", ["[" * 100_000, '{"version":"\\ud800"}', '{"version":1}', "[]", ""])
+@pytest.mark.parametrize("body", VERSIONS)
 def test_a_version_that_is_none_fails_identity_with_what_was_seen(body: str) -> None:
     verdict = judged(run_with(**{PROCESS: version_edit(body)}))
     (identity,) = (gate for gate in verdict.gates if gate.id == "identity")
     missed = [(miss.what, miss.observed) for miss in identity.misses]
     assert missed == [("engine version", "None")]
     assert verdict.engine == "reference reference-1, unknown"
+
+
+@pytest.mark.parametrize("body", VERSIONS)
+def test_the_second_analyzer_judges_such_a_version_alike(body: str, tmp_path: Path) -> None:
+    builder = run_with(**{PROCESS: version_edit(body)})
+    builder.seal(tmp_path)
+    told = judge_run(builder.root)
+    assert told["engine"] == "reference reference-1, unknown"
+    assert {gate["id"]: gate["result"] for gate in told["gates"]}["identity"] == "failed"
 
 
 @pytest.mark.parametrize("position", ["x", "", "-1", "1.0", "\u0660", "00", "9" * 5000])

@@ -1,12 +1,13 @@
 """Gate `identity`: what ran is what was frozen, the arms differ in the treatment alone, and one server answered."""
 
-import json
 import re
 from itertools import pairwise
 
 from labctl.analyze.evidence import LegEvidence, RunEvidence
 from labctl.analyze.gates.findings import Findings
 from labctl.analyze.start_values import environment_template, expected_environment, start_values
+from labctl.errors import MalformedRecord
+from labctl.frozen import strict_json
 from labctl.prereg.arms import arm_argv, substitute_back, substitute_back_environment
 from labctl.prereg.model import Arm
 from labctl.records.leg import Listener, ProcessRecord
@@ -39,9 +40,8 @@ def judge_identity(evidence: RunEvidence) -> GateOutcome:
 def served_version(process: ProcessRecord) -> str | None:
     """The version that the server said, or None where it said none."""
     try:
-        said = json.loads(process.readiness.version_body)
-        json.dumps(said, ensure_ascii=False).encode()  # an escaped lone surrogate is text that no verdict can hold
-    except (ValueError, RecursionError):
+        said = strict_json(process.readiness.version_body.encode(), "version")
+    except MalformedRecord:
         return None
     version = said.get("version") if isinstance(said, dict) else None
     return version if isinstance(version, str) else None
