@@ -74,6 +74,7 @@ def test_the_manifest_comes_from_the_packet_and_not_from_the_work_tree(lab: LabR
     [
         ({"tool": {"tree_dirhash": "0" * 64}}, "labctl: tree_dirhash"),
         ({"analyzers": [{"name": "labctl", "sha256": "0" * 64}]}, "analyzer labctl: sha256"),
+        ({"analyzers": [{"name": "standalone", "sha256": "0" * 64}]}, "analyzer standalone: sha256"),
         ({"interpreter": {"pth_files": ["other.pth"]}}, "interpreter embedded: pth_files"),
         ({"interpreter": {"distributions_sha256": "0" * 64}}, "interpreter embedded: distributions_sha256"),
     ],
@@ -90,14 +91,3 @@ def test_an_interpreter_that_is_gone_is_one_problem(lab: LabRepository) -> None:
     packet = changed(freeze(lab), host={"interpreters": {"embedded": "/nonexistent/python"}})
     problems = verify_packet_in_place(packet, lab.top, be_silent)
     assert [problem.code for problem in problems] == [Code.FILE_DRIFT]
-
-
-def test_an_analyzer_that_stands_alone_is_not_judged_here(lab: LabRepository) -> None:
-    packet = freeze(lab)
-    document = packet.model_dump(mode="json")
-    document["analyzers"].append({"name": "standalone", "sha256": "0" * 64})
-    other = Packet.model_validate(
-        document | {"models": []} | {"preregistration": merged(document["preregistration"], {"models": []})},
-        strict=False,
-    )
-    assert verify_packet_in_place(other, lab.top, be_silent) == ()
