@@ -16,6 +16,7 @@ from labctl.packet.installed import installed_files
 from labctl.packet.interpreter import InterpreterFacts, ask_interpreter, interpreter_path, pth_files
 from labctl.packet.machine import machine_key
 from labctl.packet.model import Packet
+from labctl.packet.tool import PACKAGE_FOLDER
 from labctl.prereg.model import GitSource, InstalledSource, Source
 
 MAX_NAMED = 20
@@ -82,7 +83,7 @@ def _what(before: Stamp | None, now: Stamp | None) -> str:
 
 
 def _files(packet: Packet, repository: Path, facts: InterpreterFacts) -> Iterator[Path]:
-    yield from (facts.path.resolve(), *pth_files(facts))
+    yield from (facts.path.resolve(), *pth_files(facts), *PACKAGE_FOLDER.rglob("*.py"))
     for source in packet.preregistration.sources:
         yield from _source_files(source, packet, repository, facts)
     for model in packet.models:

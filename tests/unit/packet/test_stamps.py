@@ -9,6 +9,7 @@ from labctl.digest import sha256_hex
 from labctl.errors import BrokenEvidence
 from labctl.packet.freeze import FreezeRequest, freeze_packet
 from labctl.packet.stamps import InPlace, stamp_in_place
+from labctl.packet.tool import PACKAGE_FOLDER
 from tests.fakes.lab_repository import LabRepository
 
 
@@ -68,6 +69,7 @@ def test_what_nobody_touched_is_untouched(in_place: InPlace, tmp_path: Path) -> 
     in_place.require_untouched()
     assert tmp_path / "engine/README.md" in in_place.stamps
     assert in_place.facts.path.resolve() in in_place.stamps
+    assert PACKAGE_FOLDER / "leg" / "__main__.py" in in_place.stamps
 
 
 @pytest.mark.parametrize("case", CHANGES, ids=lambda case: f"{case[0]}-{case[3]}")
