@@ -900,16 +900,16 @@ class _Judge:
 
     def exact_tokens(self, gate: _Gate, _: Doc) -> None:
         controls = self.run.arm("A") if self.prereg["oracle"] == "first_control" else []
-        expected = [row.told for row in controls[0].rows] if controls else self.run.taught
-        if gate.knows(expected, "run", "a teacher or a first control start"):
+        taught = [row.told for row in controls[0].rows] if controls else self.run.taught
+        expected = taught if any(leg.rows for leg in self.run.legs) else None  # nothing equals nothing: no proof
+        if gate.knows(expected, "run", "a row, a teacher or a first control start"):
             _compare(gate, self.run.legs, expected)
             long = [row.answer.ids for leg in self.run.legs for row in leg.rows if len(row.answer.ids) >= MIN_TOKENS]
-            cycles = [range(1, min(MAX_CYCLE, len(ids) // MIN_CYCLES) + 1) for ids in long]
-            filled = [any(ids[n:] == ids[:-n] for n in lengths) for ids, lengths in zip(long, cycles, strict=True)]
+            filled = [any(i[n:] == i[:-n] for n in range(1, 1 + min(MAX_CYCLE, len(i) // MIN_CYCLES))) for i in long]
             gate.note("", "rows", degenerate_rows=sum(filled))  # one token or a short cycle fills them
 
     def cross_leg_exact(self, gate: _Gate, _: Doc) -> None:
-        if gate.knows(self.run.legs[1:] or None, "run", "a second start"):
+        if gate.knows((any(leg.rows for leg in self.run.legs) and self.run.legs[1:]) or None, "run", "a second start"):
             _compare(gate, self.run.legs[1:], [row.told for row in self.run.legs[0].rows])
 
     def accounting(self, gate: _Gate, _: Doc) -> None:
