@@ -14,7 +14,14 @@ from labctl.records.verdict import Verdict, VerdictKind
 from labctl.standalone.analyze_run import judge_run
 from tests.fakes.run_builder import RunBuilder
 
-FILES = ("order.json", "LEG_STARTED.json", "process.json", "maps.txt", "server.log", "metrics-before.prom")
+FILES: tuple[str, ...] = (
+    "order.json",
+    "LEG_STARTED.json",
+    "process.json",
+    "maps.txt",
+    "server.log",
+    "metrics-before.prom",
+)
 FILES += ("wire/01.bin", "wire/01.reads.jsonl", "wire/02.bin", "wire/02.reads.jsonl", "metrics-after.prom")
 FILES += ("postflight.json", "exit.json", "leg-manifest-sha256.txt")
 
