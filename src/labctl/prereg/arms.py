@@ -106,6 +106,8 @@ def _option(name: str, value: str | Literal[True] | None) -> tuple[str, ...]:
 
 
 def _generic(part: str, values: StartValues) -> str:
+    # an observed placeholder is no value: left as it is, it would pass for the template that was never filled
+    part = PLACEHOLDER.sub(lambda match: f"{{{match[0]}}}", part)
     names = {"{port}": str(values.port)}
     names |= {f"{{{name}}}": str(getattr(values, name)) for name in ("python", "host", "nonce", "leg_dir", "cache_dir")}
     names |= {f"{{model:{name}}}": path for name, path in values.models.items()}

@@ -158,3 +158,10 @@ def test_a_part_that_differs_from_the_filled_template_is_never_read_back_as_the_
 def test_an_unknown_model_is_a_bug_not_a_blank() -> None:
     with pytest.raises(KeyError):
         fill(("{model:other}",), VALUES)
+
+
+def test_a_placeholder_that_was_never_filled_is_no_value() -> None:
+    values = StartValues(python="/p", host="127.0.0.1", port=18123, nonce="n1", leg_dir="/l", cache_dir="/c", models={})
+    template = ("--port", "{port}")
+    assert substitute_back(("--port", "18123"), template, values) == template
+    assert substitute_back(("--port", "{port}"), template, values) != template
