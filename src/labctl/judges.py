@@ -1,6 +1,9 @@
 """Both analyzers as processes, and their agreement; imports neither the acting side nor the judging side."""
 
+import atexit
+import functools
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -202,7 +205,7 @@ def _ask(name: str, arguments: tuple[str, ...]) -> bytes:
 def _run_analyzer(arguments: tuple[str, ...]) -> "subprocess.CompletedProcess[bytes]":
     with tempfile.TemporaryDirectory(prefix="labctl-judge-") as empty:
         return subprocess.run(
-            [sys.executable, "-I", "-P", "-X", f"pycache_prefix={empty}/pycache", *arguments],
+            [sys.executable, "-I", "-P", "-X", f"pycache_prefix={_bytecode_folder()}", *arguments],
             capture_output=True,
             check=False,
             cwd=empty,
@@ -210,6 +213,14 @@ def _run_analyzer(arguments: tuple[str, ...]) -> "subprocess.CompletedProcess[by
             stdin=subprocess.DEVNULL,
             timeout=ANALYZER_TIMEOUT_S,
         )
+
+
+@functools.cache
+def _bytecode_folder() -> str:
+    """One fresh folder a campaign for compiled code, so that none that was there before is run; preflight warms it."""
+    folder = tempfile.mkdtemp(prefix="labctl-bytecode-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def _require_reason(request: JudgeRequest, earlier: tuple[SealedAnalysis, ...]) -> None:
