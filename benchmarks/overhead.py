@@ -69,7 +69,7 @@ def measure(clone: Path) -> dict[str, float]:
     parts = {"wall": end_s - begin_s, **server_seconds(done)}
     parts["idle window"] = float(packet.host.idle.window_s)
     parts["sealing"] = between(steps, "sealing", end_s)
-    parts["analysis"] = between(steps, "the analyzers judge", end_s)
+    parts["analysis"] = between(steps, "the analyzers", end_s)
     parts["overhead"] = parts["wall"] - sum(seconds for name, seconds in parts.items() if name != "wall")
     return parts
 

@@ -1,9 +1,6 @@
 """Both analyzers as processes, and their agreement; imports neither the acting side nor the judging side."""
 
-import atexit
-import functools
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -90,8 +87,12 @@ def judge_run(request: JudgeRequest) -> Judgement:
     return _publish(request, run, joint_verdict(said.verdicts, failures), said)
 
 
-def require_analyzers(packet: Packet) -> None:
+def require_analyzers(packet: Packet, bytecode: Path) -> None:
     """Start each pinned analyzer once, before anything is measured: one that cannot answer must not cost a packet.
+
+    Args:
+        packet: what pins them.
+        bytecode: a fresh folder for compiled code, so that none that was there before is run; this warms it.
 
     Raises:
         PreflightFailed: an analyzer does not start, or is not the pinned one.
@@ -99,7 +100,7 @@ def require_analyzers(packet: Packet) -> None:
     problems: list[Problem] = []
     for pinned in packet.analyzers:
         try:
-            found = PinnedAnalyzer.from_json(_ask(pinned.name, ("--identity",)), f"analyzer {pinned.name}")
+            found = PinnedAnalyzer.from_json(_ask(pinned.name, ("--identity",), bytecode), f"analyzer {pinned.name}")
         except BrokenEvidence as error:
             problems += error.problems
             continue
@@ -110,7 +111,7 @@ def require_analyzers(packet: Packet) -> None:
         raise PreflightFailed(problems)
 
 
-def judge_phase(run: Path) -> bool:
+def judge_phase(run: Path, bytecode: Path) -> bool:
     """Let every analyzer that the packet pins judge the closed legs of an open run, and write down what each says.
 
     Raises:
@@ -121,7 +122,7 @@ def judge_phase(run: Path) -> bool:
     packet = Packet.from_json(packet_file.read_bytes(), str(packet_file))
     may_continue = True
     for analyzer in packet.analyzers:
-        answer = _ask(analyzer.name, ("--phase", str(run)))
+        answer = _ask(analyzer.name, ("--phase", str(run)), bytecode)
         parsed = PhaseAnswer.from_json(answer, f"analyzer {analyzer.name}")
         write_once(paths.phase / f"{analyzer.name}.json", answer)
         may_continue = may_continue and parsed.may_continue
@@ -163,17 +164,18 @@ def current_analysis(run: SealedRun, analyses: Path) -> SealedAnalysis:
 def _ask_every(names: list[str], run: SealedRun) -> tuple[dict[str, bytes], tuple[Problem, ...]]:
     answers: dict[str, bytes] = {}
     failures: list[Problem] = []
-    for name in names:
-        try:
-            answers[name] = _ask(name, (str(run.root),))
-        except BrokenEvidence as error:
-            failures += error.problems
+    with tempfile.TemporaryDirectory(prefix="labctl-bytecode-") as bytecode:
+        for name in names:
+            try:
+                answers[name] = _ask(name, (str(run.root),), Path(bytecode))
+            except BrokenEvidence as error:
+                failures += error.problems
     if names[0] not in answers:
         raise BrokenEvidence(failures)  # there is nothing to publish
     return answers, tuple(failures)
 
 
-def _ask(name: str, arguments: tuple[str, ...]) -> bytes:
+def _ask(name: str, arguments: tuple[str, ...], bytecode: Path) -> bytes:
     how = KNOWN_ANALYZERS.get(name)
     if how is None:
         raise BrokenEvidence(
@@ -186,7 +188,7 @@ def _ask(name: str, arguments: tuple[str, ...]) -> bytes:
             )
         )
     try:
-        answer = _run_analyzer((*how, *arguments))
+        answer = _run_analyzer((*how, *arguments), bytecode)
     except subprocess.TimeoutExpired as error:
         do = "look for a pattern or a file that is hard to judge; the run stays sealed"
         limit = f"an answer within {ANALYZER_TIMEOUT_S} s"
@@ -202,10 +204,10 @@ def _ask(name: str, arguments: tuple[str, ...]) -> bytes:
     return answer.stdout
 
 
-def _run_analyzer(arguments: tuple[str, ...]) -> "subprocess.CompletedProcess[bytes]":
+def _run_analyzer(arguments: tuple[str, ...], bytecode: Path) -> "subprocess.CompletedProcess[bytes]":
     with tempfile.TemporaryDirectory(prefix="labctl-judge-") as empty:
         return subprocess.run(
-            [sys.executable, "-I", "-P", "-X", f"pycache_prefix={_bytecode_folder()}", *arguments],
+            [sys.executable, "-I", "-P", "-X", f"pycache_prefix={bytecode}", *arguments],
             capture_output=True,
             check=False,
             cwd=empty,
@@ -213,14 +215,6 @@ def _run_analyzer(arguments: tuple[str, ...]) -> "subprocess.CompletedProcess[by
             stdin=subprocess.DEVNULL,
             timeout=ANALYZER_TIMEOUT_S,
         )
-
-
-@functools.cache
-def _bytecode_folder() -> str:
-    """One fresh folder a campaign for compiled code, so that none that was there before is run; preflight warms it."""
-    folder = tempfile.mkdtemp(prefix="labctl-bytecode-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
 
 
 def _require_reason(request: JudgeRequest, earlier: tuple[SealedAnalysis, ...]) -> None:

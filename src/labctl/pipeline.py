@@ -7,13 +7,14 @@ import shutil
 import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from labctl.campaign.checks import PreflightRequest
 from labctl.campaign.controller import Conduct, run_campaign
 from labctl.campaign.ledger_mirror import LedgerMirror
-from labctl.campaign.leg_process import LegWatch, StopRequest
+from labctl.campaign.leg_process import LegWatch, StopRequest, bytecode_folder
 from labctl.campaign.orders import OrderPlan
 from labctl.campaign.preflight import run_preflight
 from labctl.campaign.rehearsals import find_rehearsal
@@ -112,7 +113,9 @@ def _judge(sealed: SealedRun, job: Job) -> Judgement:
 def _preflight(reviewed: ReviewedPacket, job: Job, scratch: Path) -> PreflightPassed:
     job.announce("preflight: nothing is started before everything holds")
     rehearsal = find_rehearsal(reviewed.packet, job.roots.repository)
-    require_analyzers(reviewed.packet)
+    job.announce("the analyzers are started once, so that one that cannot answer costs no packet")
+    require_analyzers(reviewed.packet, bytecode_folder(scratch))
+    job.announce("looking at the host")
     return run_preflight(PreflightRequest(reviewed, job.roots, scratch, job.clock, job.announce, rehearsal))
 
 
@@ -125,7 +128,8 @@ def _conduct(consumed: ConsumedPacket, job: Job, run: tuple[Path, StopRequest, I
         engine=read_vocabulary(consumed.folder),
         ambient=dict(os.environ),
     )
-    return Conduct(plan, LegWatch(job.clock, stop, job.on_progress), judge_phase, in_place, job.announce)
+    judge = partial(judge_phase, bytecode=bytecode_folder(scratch))
+    return Conduct(plan, LegWatch(job.clock, stop, job.on_progress), judge, in_place, job.announce)
 
 
 def _consume_request(run_dir: str, job: Job) -> ConsumeRequest:

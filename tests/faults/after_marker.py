@@ -273,7 +273,7 @@ def analyzer_failed(folder: Path) -> None:
     closed = write_run(folder / RUN_NAME)
     packet = make_packet(analyzers=[{"name": "stranger", "sha256": "5" * 64}])
     spoil(closed.paths.packet / "packet.json", packet.canonical())
-    judge_phase(closed.paths.root)
+    judge_phase(closed.paths.root, folder / "bytecode")
 
 
 def analyzers_disagree(folder: Path) -> None:

@@ -62,6 +62,11 @@ def run_leg_process(files: LegPaths, scratch: Path, watch: LegWatch) -> LegExit:
     return _judge_exit(files, process.returncode, errors_path, watch.stop)
 
 
+def bytecode_folder(scratch: Path) -> Path:
+    """Where one campaign's processes keep compiled code: fresh, so that none that was there before is run."""
+    return scratch / "pycache"
+
+
 def wait(seconds: int, watch: LegWatch) -> None:
     """The registered wait between two starts; a stop request ends it early."""
     end_ns = watch.clock.monotonic_ns() + seconds * 1_000_000_000
@@ -70,7 +75,7 @@ def wait(seconds: int, watch: LegWatch) -> None:
 
 
 def _start(files: LegPaths, scratch: Path, errors: IO[bytes]) -> "subprocess.Popen[bytes]":
-    cache = f"pycache_prefix={scratch / 'pycache'}"
+    cache = f"pycache_prefix={bytecode_folder(scratch)}"
     return subprocess.Popen(
         [sys.executable, "-I", "-P", "-X", cache, "-m", "labctl.leg", str(files.order)],
         stdin=subprocess.PIPE,
