@@ -1,10 +1,10 @@
 """What the controller costs: the wall time of a campaign that is nobody's but labctl's.
 
-Runs the quickstart from a fresh clone and subtracts from its wall time everything that belongs to the server or to a
+Runs a campaign, by default the quickstart, from a fresh clone and subtracts from its wall time everything that belongs to the server or to a
 registered step: server starts and stops, generation, the idle window, sealing and analysis. What is left is preflight,
 marker, processes, records and the gaps between rows.
 
-    python -m benchmarks.overhead [--json]
+    python -m benchmarks.overhead [--campaign FILE --serving DIR] [--json]
 """
 
 import argparse
@@ -40,12 +40,17 @@ class Step:
 def main() -> None:
     """Run once and print where the time went."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--campaign", type=Path, default=CAMPAIGN, help="a committed campaign file of this repository")
+    parser.add_argument("--serving", type=Path, help="a serving environment, for campaigns on a real engine")
     parser.add_argument("--json", action="store_true", help="machine output")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="labctl-overhead-") as folder:
         clone = Path(folder) / "labctl"
         subprocess.run(["git", "clone", "-q", "--no-hardlinks", str(REPOSITORY), str(clone)], check=True)
-        parts = measure(clone)
+        if arguments.serving:
+            (clone / ".labctl").mkdir(mode=0o700)
+            (clone / ".labctl" / "serving").symlink_to(arguments.serving.resolve())
+        parts = measure(clone, arguments.campaign)
     parts["allowed"] = max(SHARE_LIMIT * parts["wall"], SECONDS_LIMIT)
     if arguments.json:
         print(json.dumps(parts, indent=2))
@@ -54,9 +59,9 @@ def main() -> None:
         print(f"{name:12} {seconds:8.2f} s  {100 * seconds / parts['wall']:5.1f} %")
 
 
-def measure(clone: Path) -> dict[str, float]:
+def measure(clone: Path, campaign: Path) -> dict[str, float]:
     """Seconds by what they were spent on."""
-    packet = freeze_packet(FreezeRequest(clone / CAMPAIGN))
+    packet = freeze_packet(FreezeRequest(clone / campaign))
     steps: list[Step] = []
 
     def announce(text: str) -> None:
