@@ -1,8 +1,8 @@
 """What the controller costs: the wall time of a campaign that is nobody's but labctl's.
 
-Runs a campaign, by default the quickstart, from a fresh clone and subtracts from its wall time everything that belongs to the server or to a
-registered step: server starts and stops, generation, the idle window, sealing and analysis. What is left is preflight,
-marker, processes, records and the gaps between rows.
+Runs a campaign, by default the quickstart, from a fresh clone and subtracts from its wall time everything that belongs
+to the server or to a registered step: server starts and stops, generation, the idle window, sealing and analysis. What
+is left is preflight, marker, processes, records and the gaps between rows.
 
     python -m benchmarks.overhead [--campaign FILE --serving DIR] [--json]
 """
