@@ -12,13 +12,12 @@ from labctl.codes import Code
 from labctl.durable import make_folders, replace_regenerable
 from labctl.errors import Problem, Refused
 from labctl.frozen import FrozenModel
-from labctl.prereg import host_profile, model, suite
 from labctl.prereg.host_profile import HostProfile
 from labctl.prereg.model import Preregistration
 from labctl.prereg.suite import Oracle, Suite
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
-_MODULES = (host_profile, model, suite)
+_MODELS_PACKAGE = "labctl.prereg."
 _MODELS: dict[str, tuple[str, type[FrozenModel]]] = {
     "host.schema.json": ("labctl host profile", HostProfile),
     "oracle.schema.json": ("labctl oracle", Oracle),
@@ -74,8 +73,8 @@ def _schema(title: str, root: type[FrozenModel]) -> bytes:
 
 
 def _described_models(names: Container[str]) -> dict[str, type[FrozenModel]]:
-    things = [thing for module in _MODULES for thing in vars(module).values() if isinstance(thing, type)]
-    return {kind.__name__: kind for kind in things if issubclass(kind, FrozenModel) and kind.__name__ in names}
+    kinds = (kind for kind in FrozenModel.__subclasses__() if kind.__module__.startswith(_MODELS_PACKAGE))
+    return {kind.__name__: kind for kind in kinds if kind.__name__ in names}
 
 
 def _docstrings(kind: type[FrozenModel]) -> dict[str, str]:

@@ -8,7 +8,8 @@ from labctl.analyze.evidence import RunEvidence
 from labctl.analyze.figures import figure, gain_percent, short_text
 from labctl.analyze.pairs import overall_gain_percent
 from labctl.analyze.timing import RATE, headline
-from labctl.prereg.model import Arm, MetricId
+from labctl.prereg.field_types import MetricId
+from labctl.prereg.model import Arm
 from labctl.records.verdict import Figure
 
 DOUBTFUL_PERCENT = 2

@@ -6,7 +6,8 @@ from fractions import Fraction
 from labctl.analyze.evidence import LegEvidence, RunEvidence
 from labctl.analyze.figures import figure, gain_percent, mean, median
 from labctl.analyze.timing import headline, rate_of_row
-from labctl.prereg.model import Arm, MetricId
+from labctl.prereg.field_types import MetricId
+from labctl.prereg.model import Arm
 from labctl.records.verdict import Figure
 
 

@@ -9,7 +9,7 @@ from labctl.analyze.figures import decimal_figure, figure, mean, median, quantil
 from labctl.analyze.stream import StreamRow
 from labctl.digest import sha256_hex
 from labctl.frozen import canonical_json
-from labctl.prereg.model import MetricId
+from labctl.prereg.field_types import MetricId
 from labctl.records.verdict import Figure, RowFigures, StartHeadline
 
 NS_PER_S = 1_000_000_000

@@ -9,8 +9,9 @@ from labctl.packet.environment import base_environment
 from labctl.packet.interpreter import interpreter_path
 from labctl.packet.machine import machine_key
 from labctl.prereg.arms import PLACEHOLDER, arm_argv, arm_environment
+from labctl.prereg.gate_kinds import Gate, gate_id
 from labctl.prereg.host_profile import HostProfile
-from labctl.prereg.model import Arm, Gate, Preregistration, gate_id
+from labctl.prereg.model import Arm, Preregistration
 from labctl.prereg.suite import Suite
 
 

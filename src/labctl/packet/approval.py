@@ -11,7 +11,7 @@ import labctl
 from labctl.digest import sha256_hex
 from labctl.frozen import FrozenModel, Sha256
 from labctl.packet.model import Packet
-from labctl.prereg.model import Line
+from labctl.prereg.field_types import Line
 
 PREDICATE_TYPE: Literal["https://labctl.dev/review/v1"] = "https://labctl.dev/review/v1"
 SCOPE = "preregistration, packet and analyzers"

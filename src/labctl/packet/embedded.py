@@ -6,7 +6,8 @@ from typing import Any
 from labctl.frozen import canonical_json
 from labctl.packet.interpreter import THIS_INTERPRETER
 from labctl.prereg.host_profile import HostProfile
-from labctl.prereg.model import ArgumentTreatment, Preregistration, Treatment
+from labctl.prereg.model import Preregistration
+from labctl.prereg.treatment_kinds import ArgumentTreatment, Treatment
 
 SPECULATION_OPTION = "--speculative-config"
 COMMAND = (

@@ -2,7 +2,8 @@
 
 from labctl.prereg.environment import BASE_ENVIRONMENT
 from labctl.prereg.host_profile import HostProfile
-from labctl.prereg.model import EnvironmentTreatment, Preregistration
+from labctl.prereg.model import Preregistration
+from labctl.prereg.treatment_kinds import EnvironmentTreatment
 
 _FIXED = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",

@@ -6,8 +6,9 @@ from pydantic import Discriminator, Field
 
 from labctl.digest import sha256_hex
 from labctl.frozen import FrozenModel, GitCommit, SafeName, Sha256
+from labctl.prereg.field_types import EnvironmentName, LegName, Line, RelativePath
 from labctl.prereg.host_profile import HostProfile
-from labctl.prereg.model import EnvironmentName, LegName, Line, Preregistration, RelativePath
+from labctl.prereg.model import Preregistration
 
 PacketId = NewType("PacketId", str)
 Count = Annotated[int, Field(ge=0)]

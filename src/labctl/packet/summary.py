@@ -4,7 +4,9 @@ from collections.abc import Iterator
 
 from labctl.packet.model import FrozenGitSource, Packet
 from labctl.prereg.arms import arm_argv, arm_environment
-from labctl.prereg.model import ArgumentTreatment, Arm, gate_id
+from labctl.prereg.gate_kinds import gate_id
+from labctl.prereg.model import Arm
+from labctl.prereg.treatment_kinds import ArgumentTreatment
 
 
 def summarize_packet(packet: Packet) -> tuple[str, ...]:

@@ -5,7 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, assert_never
 
 from labctl.frozen import FrozenModel, SafeName
-from labctl.prereg.model import ArgumentTreatment, Arm, EnvironmentTreatment, Line, Preregistration
+from labctl.prereg.field_types import Line
+from labctl.prereg.model import Arm, Preregistration
+from labctl.prereg.treatment_kinds import ArgumentTreatment, EnvironmentTreatment
 
 PLACEHOLDER = re.compile(r"\{(?:python|host|port|nonce|leg_dir|cache_dir|model:([A-Za-z0-9][A-Za-z0-9._-]{0,127}))\}")
 

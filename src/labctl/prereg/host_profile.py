@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from labctl.frozen import FrozenModel, SafeName
-from labctl.prereg.model import EnvironmentName, Line
+from labctl.prereg.field_types import EnvironmentName, Line
 
 MachinePath = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f]+$", max_length=1024)]
 Percent = Annotated[int, Field(ge=1, le=100)]

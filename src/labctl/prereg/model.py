@@ -9,15 +9,18 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, StringConstraints, Tag
 
 from labctl.frozen import DecimalText, FrozenModel, GitCommit, SafeName, Sha256
-
-CampaignId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$")]
-LegName = Annotated[str, StringConstraints(pattern=r"^[AB][1-9][0-9]?$")]
-GateId = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,62}$")]
-RelativePath = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$")]
-EnvironmentName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")]
-Line = Annotated[str, StringConstraints(pattern=r"^[^\r\n]+$", max_length=2000)]
-Number = Annotated[int, Field(ge=-1_000_000, le=1_000_000)] | DecimalText
-PLACEHOLDERS = ("{python}", "{model:NAME}", "{host}", "{port}", "{nonce}", "{leg_dir}", "{cache_dir}")
+from labctl.prereg.field_types import (
+    CampaignId,
+    EnvironmentName,
+    LegName,
+    Line,
+    MetricId,
+    Number,
+    RelativePath,
+    is_absent,
+)
+from labctl.prereg.gate_kinds import Gate
+from labctl.prereg.treatment_kinds import Treatment
 
 
 class CampaignClass(StrEnum):
@@ -41,16 +44,6 @@ class Arm(StrEnum):
         return cls(leg[0])
 
 
-class MetricId(StrEnum):
-    """Rates that a gate or a headline may name; formulas stand in the metric registry."""
-
-    DECODE_RATE_CONVENTIONAL_1_100 = "decode_rate_conventional_1_100"
-    DECODE_RATE_LEGACY_100_1_100 = "decode_rate_legacy_100_1_100"
-    DECODE_RATE_CHUNKED_1_100 = "decode_rate_chunked_1_100"
-    DECODE_RATE_FULL = "decode_rate_full"
-    WALL_RATE = "wall_rate"
-
-
 class Api(StrEnum):
     """Which of the two generation endpoints is used."""
 
@@ -65,11 +58,6 @@ class Expectation(FrozenModel):
     """Lower and upper bound of the expected gain of B over A, in percent."""
 
 
-def _is_absent(value: object) -> bool:
-    """Fields that came later are left out where unused, so that earlier packets keep their one canonical form."""
-    return value is None
-
-
 class GitSource(FrozenModel):
     """A source tree, verified by the content of its commit."""
 
@@ -77,9 +65,9 @@ class GitSource(FrozenModel):
     """A key of the host profile's `sources`."""
     commit: GitCommit
     """The full object id of the commit."""
-    base: GitCommit | None = Field(default=None, exclude_if=_is_absent)
+    base: GitCommit | None = Field(default=None, exclude_if=is_absent)
     """The commit that a patch series starts from; with `patches`, or neither."""
-    patches: RelativePath | None = Field(default=None, exclude_if=_is_absent)
+    patches: RelativePath | None = Field(default=None, exclude_if=is_absent)
     """A folder below campaigns/; its `*.patch` files, applied to the base by name, must give the tree of `commit`."""
 
 
@@ -149,102 +137,6 @@ class Service(FrozenModel):
     """The leg fails when the server prints more than this."""
 
 
-class CounterState(StrEnum):
-    """What a counter must show over a start."""
-
-    ABSENT_OR_ZERO = "absent_or_zero"
-    POSITIVE = "positive"
-
-
-class LineState(StrEnum):
-    """What the server's log must show over a start."""
-
-    ABSENT = "absent"
-    PRESENT = "present"
-
-
-class CounterProof(FrozenModel):
-    """Proof by a counter that the switch was read and executed."""
-
-    counter: Literal[
-        "drafts", "draft_tokens", "accepted_tokens", "prefix_cache_queries", "prefix_cache_hits", "preemptions"
-    ]
-    """A field of the engine vocabulary's counters."""
-    control: CounterState
-    """What A must show."""
-    candidate: CounterState
-    """What B must show."""
-
-
-class LogProof(FrozenModel):
-    """Proof by a line of the server's own log."""
-
-    log: Line
-    """A regular expression, case-sensitive, searched in each line."""
-    example: Line
-    """A line that the expression must match; checked at validation."""
-    control: LineState
-    """What A must show."""
-    candidate: LineState
-    """What B must show."""
-
-
-def _proof_kind(value: Any) -> str | None:  # noqa: ANN401 (pydantic passes raw input)
-    keys = value if isinstance(value, dict) else getattr(value, "__dict__", ())
-    return next((kind for kind in ("counter", "log") if kind in keys), None)
-
-
-Proof = Annotated[
-    Annotated[CounterProof, Tag("counter")] | Annotated[LogProof, Tag("log")],
-    Discriminator(
-        _proof_kind,
-        custom_error_type="proof_kind",
-        custom_error_message="a proof needs exactly one of the keys `counter` and `log`",
-    ),
-]
-
-
-class ArgumentTreatment(FrozenModel):
-    """The arms differ in one command-line argument, appended to the command."""
-
-    argument: Annotated[str, StringConstraints(pattern=r"^--?[A-Za-z0-9][A-Za-z0-9._-]*$")]
-    """The option, such as `--speculative-config`."""
-    control: Line | Literal[True] | None
-    """The option's value in A; null: the option is absent; true: the option stands without a value."""
-    candidate: Line | Literal[True] | None
-    """The same for B."""
-    proof: Proof
-    """Positive evidence in one arm and negative in the other."""
-
-
-class EnvironmentTreatment(FrozenModel):
-    """The arms differ in one environment variable."""
-
-    environment: EnvironmentName
-    """The variable."""
-    control: Line | None
-    """Its value in A; null: the variable is absent."""
-    candidate: Line | None
-    """The same for B."""
-    proof: Proof
-    """Positive evidence in one arm and negative in the other."""
-
-
-def _treatment_kind(value: Any) -> str | None:  # noqa: ANN401 (pydantic passes raw input)
-    keys = value if isinstance(value, dict) else getattr(value, "__dict__", ())
-    return next((kind for kind in ("argument", "environment") if kind in keys), None)
-
-
-Treatment = Annotated[
-    Annotated[ArgumentTreatment, Tag("argument")] | Annotated[EnvironmentTreatment, Tag("environment")],
-    Discriminator(
-        _treatment_kind,
-        custom_error_type="treatment_kind",
-        custom_error_message="a treatment needs exactly one of the keys `argument` and `environment`",
-    ),
-]
-
-
 class Workload(FrozenModel):
     """What every start is asked, once, in order, one request at a time."""
 
@@ -280,116 +172,6 @@ class TeacherOracle(FrozenModel):
 
     teacher: RelativePath
     """An oracle file; a path below campaigns/."""
-
-
-class ExactTokens(FrozenModel):
-    """Every row of every leg equals the oracle: token ids, text and finish reason."""
-
-    kind: Literal["exact_tokens"]
-    """The gate's kind."""
-    id: GateId | None = None
-    """Its id; the kind where absent."""
-
-
-class CrossLegExact(FrozenModel):
-    """Every other leg equals the first."""
-
-    kind: Literal["cross_leg_exact"]
-    """The gate's kind."""
-    id: GateId | None = None
-    """Its id; the kind where absent."""
-
-
-class Cold(FrozenModel):
-    """Nothing was served from a cache, and nothing ran before or beside the prompts."""
-
-    kind: Literal["cold"]
-    """The gate's kind."""
-    id: GateId | None = None
-    """Its id; the kind where absent."""
-    cached_tokens: Annotated[int, Field(ge=0, le=0)]
-    """Cached prompt tokens that a row may report."""
-    requests_per_start: Annotated[int, Field(ge=1, le=10_000)]
-    """Requests that each start's counters must show."""
-
-
-class Accounting(FrozenModel):
-    """Token ids, usage and counters tell one story."""
-
-    kind: Literal["accounting"]
-    """The gate's kind."""
-    id: GateId | None = None
-    """Its id; the kind where absent."""
-
-
-class DenyPattern(FrozenModel):
-    """A log line that invalidates a start."""
-
-    pattern: Line
-    """A regular expression, case-sensitive, searched in each line."""
-    example: Line
-    """A line that the expression must match; checked at validation."""
-
-
-class RequirePattern(FrozenModel):
-    """A log line that every start must print."""
-
-    pattern: Line
-    """A regular expression, case-sensitive, searched in each line."""
-    example: Line
-    """A line that the expression must match; checked at validation."""
-    count: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
-    """How many lines must match; null: at least one."""
-
-
-class CleanLog(FrozenModel):
-    """The server's log holds nothing that a clean log does not hold, and what it must hold."""
-
-    kind: Literal["clean_log"]
-    """The gate's kind."""
-    id: GateId | None = None
-    """Its id; the kind where absent."""
-    deny: tuple[DenyPattern, ...] = ()
-    """Patterns beside the engine vocabulary's own."""
-    require: tuple[RequirePattern, ...] = ()
-    """Patterns that each start's log must match."""
-    unknown_environment: Literal["fail", "report"]
-    """What a warning of an unknown environment variable does."""
-
-
-class Pair(FrozenModel):
-    """In each pair of neighbouring starts, the candidate is faster."""
-
-    kind: Literal["pair"]
-    """The gate's kind."""
-    id: GateId | None = None
-    """Its id; the kind where absent."""
-    metric: MetricId
-    """The rate that is compared, row by row and as a median."""
-    min_row_wins: Annotated[int, Field(ge=1, le=10_000)]
-    """Rows in which the candidate must be strictly faster; a tie is a loss."""
-    min_headline_gain_percent: DecimalText
-    """The gain of the medians, at least, as exact text."""
-    min_median_paired_gain_percent: DecimalText | None = None
-    """The median over rows of the gain, at least; null: reported only."""
-
-
-class ControlNear(FrozenModel):
-    """The controls run at the speed that the reference says."""
-
-    kind: Literal["control_near"]
-    """The gate's kind."""
-    id: GateId | None = None
-    """Its id; the kind where absent."""
-    reference: DecimalText
-    """Tokens per second, as exact text, in the headline metric."""
-    within_percent: DecimalText
-    """The allowed distance of each control's headline from the reference, in percent of the reference."""
-
-
-Gate = Annotated[
-    ExactTokens | CrossLegExact | Cold | Accounting | CleanLog | Pair | ControlNear, Field(discriminator="kind")
-]
 
 
 class Decision(FrozenModel):
@@ -500,8 +282,3 @@ class Preregistration(FrozenModel):
     """What this packet allows, once."""
     excluded: tuple[SafeName, ...] = ()
     """What it does not allow, for readers."""
-
-
-def gate_id(gate: Gate) -> str:
-    """The id of a gate: its own, or its kind."""
-    return gate.id or gate.kind

@@ -7,7 +7,7 @@ from labctl.codes import Code
 from labctl.errors import InvalidPreregistration, Problem
 from labctl.frozen import FrozenModel, Sha256
 from labctl.prereg.campaign_file import Attempt, Loaded, attempt, read_campaign_file, shown_path
-from labctl.prereg.model import RelativePath
+from labctl.prereg.field_types import RelativePath
 from labctl.prereg.places import no_places
 
 _LINE = re.compile(r"([0-9a-f]{64})  ([A-Za-z0-9][A-Za-z0-9._-]*(?:/[A-Za-z0-9][A-Za-z0-9._-]*)*)")

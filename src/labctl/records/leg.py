@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from labctl.frozen import FrozenModel, SafeName, Sha256
-from labctl.prereg.model import EnvironmentName
+from labctl.prereg.field_types import EnvironmentName
 
 
 class ProcessSeen(FrozenModel):

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from labctl.frozen import FrozenModel, GitCommit, SafeName, Sha256
-from labctl.prereg.model import LegName
+from labctl.prereg.field_types import LegName
 
 Nonce = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 Nanoseconds = Annotated[int, Field(ge=0)]

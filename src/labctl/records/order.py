@@ -6,7 +6,8 @@ from pydantic import Field
 
 from labctl.engines.vocabulary import EngineVocabulary
 from labctl.frozen import FrozenModel, SafeName, Sha256
-from labctl.prereg.model import Api, Arm, EnvironmentName, LegName
+from labctl.prereg.field_types import EnvironmentName, LegName
+from labctl.prereg.model import Api, Arm
 from labctl.prereg.suite import Prompt
 from labctl.records.marker import Nonce
 

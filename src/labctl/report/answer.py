@@ -1,6 +1,6 @@
 """The top of a report: what came out, by how much, and how far it can be trusted, before any detail."""
 
-from labctl.prereg.model import MetricId
+from labctl.prereg.field_types import MetricId
 from labctl.records.verdict import Figure, GateResult, StartHeadline, Verdict
 from labctl.report.blocks import bullets, table
 from labctl.report.escape import markdown

@@ -7,7 +7,8 @@ from labctl.analyze.evidence import RunEvidence
 from labctl.analyze.load import load_evidence
 from labctl.analyze.sealed_run import analyze_run
 from labctl.packet.tool import analyzer_identity
-from labctl.prereg.model import Arm, MetricId
+from labctl.prereg.field_types import MetricId
+from labctl.prereg.model import Arm
 from tests.fakes.run_builder import RunBuilder
 
 METRIC = MetricId.DECODE_RATE_CONVENTIONAL_1_100

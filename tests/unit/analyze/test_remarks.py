@@ -9,7 +9,8 @@ from labctl.analyze.load import load_evidence
 from labctl.analyze.remarks import expectation_of, follow_ups, warnings_of
 from labctl.frozen import canonical_json
 from labctl.packet.model import Packet
-from labctl.prereg.model import MetricId, Pair
+from labctl.prereg.field_types import MetricId
+from labctl.prereg.gate_kinds import Pair
 from labctl.records.verdict import VerdictKind
 from tests.fakes.run_builder import RunBuilder, json_edit
 

@@ -13,7 +13,7 @@ from labctl.analyze.timing import (
     row_figures,
     start_headline,
 )
-from labctl.prereg.model import MetricId
+from labctl.prereg.field_types import MetricId
 
 CONVENTIONAL = MetricId.DECODE_RATE_CONVENTIONAL_1_100
 GAP_NS = 10_000_001

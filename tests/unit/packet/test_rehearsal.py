@@ -12,7 +12,8 @@ from labctl.packet.model import Packet
 from labctl.packet.opening import open_packet
 from labctl.packet.rehearsal import RehearsalTarget, freeze_rehearsal
 from labctl.prereg.host_profile import HostProfile
-from labctl.prereg.model import ArgumentTreatment, Preregistration
+from labctl.prereg.model import Preregistration
+from labctl.prereg.treatment_kinds import ArgumentTreatment
 from tests.fakes.lab_repository import LabRepository
 from tests.fakes.packets import host_document, merged, preregistration_document
 

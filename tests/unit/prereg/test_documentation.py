@@ -6,7 +6,7 @@ from pathlib import Path
 
 from labctl.prereg.campaign_files import load_campaign
 from labctl.prereg.environment import BASE_ENVIRONMENT
-from labctl.prereg.model import PLACEHOLDERS
+from labctl.prereg.field_types import PLACEHOLDERS
 
 TOP = Path(__file__).parents[3]
 FIXTURES = TOP / "tests" / "fixtures" / "prereg"

@@ -10,7 +10,8 @@ import pytest
 
 from labctl.analyze.sealed_run import analyze_run
 from labctl.packet.tool import analyzer_identity
-from labctl.prereg.model import CounterProof, MetricId
+from labctl.prereg.field_types import MetricId
+from labctl.prereg.treatment_kinds import CounterProof
 from labctl.records.verdict import Figure, Verdict
 from tests.fakes.run_builder import RunBuilder
 

@@ -10,7 +10,7 @@ from labctl.analyze.evidence import LegEvidence, RunEvidence
 from labctl.analyze.figures import figure
 from labctl.analyze.gates.cold import counter_delta
 from labctl.analyze.gates.findings import Findings
-from labctl.prereg.model import Accounting, gate_id
+from labctl.prereg.gate_kinds import Accounting, gate_id
 from labctl.records.verdict import GateOutcome
 
 FLAT_SURVIVAL = Fraction(9, 10)

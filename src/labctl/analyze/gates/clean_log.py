@@ -5,7 +5,7 @@ import re
 from labctl.analyze.evidence import RunEvidence
 from labctl.analyze.figures import figure
 from labctl.analyze.gates.findings import Findings
-from labctl.prereg.model import CleanLog, RequirePattern, gate_id
+from labctl.prereg.gate_kinds import CleanLog, RequirePattern, gate_id
 from labctl.records.verdict import GateOutcome
 
 SHOWN_BYTES = 200

@@ -4,7 +4,7 @@ from labctl.analyze.counters import CounterDelta
 from labctl.analyze.evidence import LegEvidence, RunEvidence
 from labctl.analyze.figures import figure
 from labctl.analyze.gates.findings import Findings
-from labctl.prereg.model import Cold, gate_id
+from labctl.prereg.gate_kinds import Cold, gate_id
 from labctl.records.verdict import GateOutcome
 
 ZERO_BEFORE = ("requests_succeeded", "prompt_tokens", "generation_tokens", "requests_running", "requests_waiting")

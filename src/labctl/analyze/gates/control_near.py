@@ -6,7 +6,9 @@ from labctl.analyze.evidence import RunEvidence
 from labctl.analyze.figures import HUNDRED, decimal_text, figure, gain_percent
 from labctl.analyze.gates.findings import Findings
 from labctl.analyze.timing import RATE, headline
-from labctl.prereg.model import Arm, ControlNear, MetricId, gate_id
+from labctl.prereg.field_types import MetricId
+from labctl.prereg.gate_kinds import ControlNear, gate_id
+from labctl.prereg.model import Arm
 from labctl.records.verdict import GateOutcome
 
 

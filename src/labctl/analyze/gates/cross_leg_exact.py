@@ -3,7 +3,8 @@
 from labctl.analyze.evidence import RunEvidence
 from labctl.analyze.gates.exact_tokens import NO_ROW, add_row_counts, compare_rows, expected_of, has_rows
 from labctl.analyze.gates.findings import Findings
-from labctl.prereg.model import Arm, CrossLegExact, gate_id
+from labctl.prereg.gate_kinds import CrossLegExact, gate_id
+from labctl.prereg.model import Arm
 from labctl.records.verdict import GateOutcome
 
 

@@ -7,7 +7,8 @@ from labctl.analyze.evidence import LegEvidence, RunEvidence
 from labctl.analyze.figures import figure
 from labctl.analyze.gates.findings import Findings
 from labctl.analyze.stream import StreamRow
-from labctl.prereg.model import Arm, ExactTokens, gate_id
+from labctl.prereg.gate_kinds import ExactTokens, gate_id
+from labctl.prereg.model import Arm
 from labctl.prereg.suite import OracleRow
 from labctl.records.verdict import GateOutcome
 

@@ -17,20 +17,19 @@ from labctl.analyze.gates.findings import withheld
 from labctl.analyze.gates.identity import judge_identity
 from labctl.analyze.gates.pair import judge_pair
 from labctl.analyze.gates.treatment import judge_treatment
-from labctl.prereg.model import (
+from labctl.prereg.field_types import MetricId
+from labctl.prereg.gate_kinds import (
     Accounting,
-    CampaignClass,
     CleanLog,
     Cold,
     ControlNear,
     CrossLegExact,
     ExactTokens,
     Gate,
-    MetricId,
     Pair,
-    Preregistration,
     gate_id,
 )
+from labctl.prereg.model import CampaignClass, Preregistration
 from labctl.records.verdict import GateOutcome, GateResult
 
 EXACTNESS = frozenset({"exact_tokens", "cross_leg_exact"})

@@ -6,7 +6,7 @@ from labctl.analyze.evidence import RunEvidence
 from labctl.analyze.figures import decimal_text
 from labctl.analyze.gates.findings import Findings
 from labctl.analyze.pairs import PairEffect, pair_effects
-from labctl.prereg.model import Pair, gate_id
+from labctl.prereg.gate_kinds import Pair, gate_id
 from labctl.records.verdict import GateOutcome
 
 

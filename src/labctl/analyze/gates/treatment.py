@@ -7,7 +7,8 @@ from labctl.analyze.figures import figure
 from labctl.analyze.gates.clean_log import log_lines, matching_lines
 from labctl.analyze.gates.cold import counter_delta
 from labctl.analyze.gates.findings import Findings
-from labctl.prereg.model import Arm, CounterProof, CounterState, LineState, LogProof, Proof
+from labctl.prereg.model import Arm
+from labctl.prereg.treatment_kinds import CounterProof, CounterState, LineState, LogProof, Proof
 from labctl.records.verdict import GateOutcome
 
 KIND = "treatment"

@@ -4,15 +4,9 @@ from collections.abc import Iterator
 from typing import assert_never
 
 from labctl.prereg.finding import Anchor, Finding
-from labctl.prereg.model import (
-    ArgumentTreatment,
-    Arm,
-    CounterProof,
-    EnvironmentTreatment,
-    LogProof,
-    Preregistration,
-)
+from labctl.prereg.model import Arm, Preregistration
 from labctl.prereg.rules.patterns import pattern_findings
+from labctl.prereg.treatment_kinds import ArgumentTreatment, CounterProof, EnvironmentTreatment, LogProof
 
 
 def arms_of(preregistration: Preregistration) -> set[Arm]:

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from labctl.prereg.finding import Anchor, Finding
-from labctl.prereg.model import Arm, CampaignClass, CleanLog, Preregistration, Signatures
+from labctl.prereg.gate_kinds import CleanLog
+from labctl.prereg.model import Arm, CampaignClass, Preregistration, Signatures
 from labctl.prereg.rules.gates import gates_of
 
 REVIEWS_OF_A_RECORD = 2

@@ -4,19 +4,13 @@ from collections.abc import Iterator
 
 from labctl.codes import Code
 from labctl.prereg.finding import Anchor, Finding
+from labctl.prereg.gate_kinds import Cold, Pair
 from labctl.prereg.host_profile import HostProfile
-from labctl.prereg.model import (
-    Api,
-    CampaignClass,
-    Cold,
-    EnvironmentTreatment,
-    GitSource,
-    Pair,
-    Preregistration,
-)
+from labctl.prereg.model import Api, CampaignClass, GitSource, Preregistration
 from labctl.prereg.places import TreePath
 from labctl.prereg.rules.gates import TOKENS_OF_A_WINDOW, WINDOW_METRICS, gates_of
 from labctl.prereg.suite import Oracle, Suite
+from labctl.prereg.treatment_kinds import EnvironmentTreatment
 from labctl.prereg.words import nearest
 
 

@@ -4,8 +4,10 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import TypeVar
 
+from labctl.prereg.field_types import MetricId
 from labctl.prereg.finding import Anchor, Finding
-from labctl.prereg.model import CleanLog, ControlNear, ExactTokens, Gate, MetricId, Pair, Preregistration, gate_id
+from labctl.prereg.gate_kinds import CleanLog, ControlNear, ExactTokens, Gate, Pair, gate_id
+from labctl.prereg.model import Preregistration
 from labctl.prereg.places import TreePath
 from labctl.prereg.rules.patterns import matches, pattern_findings
 from labctl.prereg.rules.schedule import are_pairs

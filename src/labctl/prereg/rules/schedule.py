@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
+from labctl.prereg.field_types import LegName
 from labctl.prereg.finding import Anchor, Finding
-from labctl.prereg.model import Arm, CampaignClass, LegName, Preregistration
+from labctl.prereg.model import Arm, CampaignClass, Preregistration
 from labctl.prereg.rules.arms import arms_of
 
 _ORDER = ("schedule", "order")

@@ -8,15 +8,11 @@ from labctl.codes import Code
 from labctl.engines.catalogue import ENGINES
 from labctl.prereg.arms import PLACEHOLDER
 from labctl.prereg.environment import holds_password, objection_to
+from labctl.prereg.field_types import PLACEHOLDERS
 from labctl.prereg.finding import Anchor, Finding
-from labctl.prereg.model import (
-    PLACEHOLDERS,
-    ArgumentTreatment,
-    EnvironmentTreatment,
-    GitSource,
-    Preregistration,
-)
+from labctl.prereg.model import GitSource, Preregistration
 from labctl.prereg.places import TreePath
+from labctl.prereg.treatment_kinds import ArgumentTreatment, EnvironmentTreatment
 from labctl.prereg.words import nearest
 
 _LOOKS_LIKE_PLACEHOLDER = re.compile(r"\{\s*[A-Za-z_][A-Za-z0-9_]*\s*(?::[^{}\"]*)?\}")

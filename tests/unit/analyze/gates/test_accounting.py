@@ -9,7 +9,7 @@ import pytest
 from labctl.analyze.evidence import RunEvidence
 from labctl.analyze.gates.accounting import Drafting, drafting_of, judge_accounting
 from labctl.analyze.load import load_evidence
-from labctl.prereg.model import Accounting
+from labctl.prereg.gate_kinds import Accounting
 from labctl.records.verdict import GateOutcome, GateResult
 from tests.fakes.run_builder import RunBuilder
 

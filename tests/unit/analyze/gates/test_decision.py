@@ -5,7 +5,8 @@ import pytest
 
 from labctl.analyze.evidence import LegEvidence, RunEvidence
 from labctl.analyze.gates.decision import judge_decision, practical_floor, reported_value
-from labctl.prereg.model import Decision, MetricId
+from labctl.prereg.field_types import MetricId
+from labctl.prereg.model import Decision
 from labctl.records.verdict import GateResult
 from tests.fakes.speeds import evidence_with_speeds
 

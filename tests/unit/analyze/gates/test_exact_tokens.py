@@ -8,7 +8,7 @@ from labctl.analyze.gates.exact_tokens import first_difference, is_degenerate, j
 from labctl.analyze.load import load_evidence
 from labctl.frozen import canonical_json
 from labctl.packet.model import Packet
-from labctl.prereg.model import CrossLegExact, ExactTokens
+from labctl.prereg.gate_kinds import CrossLegExact, ExactTokens
 from labctl.records.verdict import GateResult
 from tests.fakes.run_builder import RunBuilder
 

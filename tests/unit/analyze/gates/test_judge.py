@@ -12,7 +12,7 @@ from labctl.analyze.gates.treatment import judge_treatment
 from labctl.analyze.load import load_evidence
 from labctl.analyze.sealed_run import analyze_run
 from labctl.packet.tool import analyzer_identity
-from labctl.prereg.model import CounterProof, CounterState, LineState, LogProof
+from labctl.prereg.treatment_kinds import CounterProof, CounterState, LineState, LogProof
 from labctl.records.leg import Listener
 from labctl.records.verdict import GateOutcome, GateResult, Verdict
 from tests.fakes.run_builder import RunBuilder, json_edit

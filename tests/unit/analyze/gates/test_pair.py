@@ -2,7 +2,8 @@ import pytest
 
 from labctl.analyze.gates.pair import judge_pair
 from labctl.analyze.pairs import overall_gain_percent, pair_effects
-from labctl.prereg.model import MetricId, Pair
+from labctl.prereg.field_types import MetricId
+from labctl.prereg.gate_kinds import Pair
 from labctl.records.verdict import GateResult
 from tests.fakes.speeds import Speeds, evidence_with_speeds
 

@@ -1,0 +1,123 @@
+"""What a preregistration may demand: one model a kind of gate."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from labctl.frozen import DecimalText, FrozenModel
+from labctl.prereg.field_types import GateId, Line, MetricId
+
+
+class ExactTokens(FrozenModel):
+    """Every row of every leg equals the oracle: token ids, text and finish reason."""
+
+    kind: Literal["exact_tokens"]
+    """The gate's kind."""
+    id: GateId | None = None
+    """Its id; the kind where absent."""
+
+
+class CrossLegExact(FrozenModel):
+    """Every other leg equals the first."""
+
+    kind: Literal["cross_leg_exact"]
+    """The gate's kind."""
+    id: GateId | None = None
+    """Its id; the kind where absent."""
+
+
+class Cold(FrozenModel):
+    """Nothing was served from a cache, and nothing ran before or beside the prompts."""
+
+    kind: Literal["cold"]
+    """The gate's kind."""
+    id: GateId | None = None
+    """Its id; the kind where absent."""
+    cached_tokens: Annotated[int, Field(ge=0, le=0)]
+    """Cached prompt tokens that a row may report."""
+    requests_per_start: Annotated[int, Field(ge=1, le=10_000)]
+    """Requests that each start's counters must show."""
+
+
+class Accounting(FrozenModel):
+    """Token ids, usage and counters tell one story."""
+
+    kind: Literal["accounting"]
+    """The gate's kind."""
+    id: GateId | None = None
+    """Its id; the kind where absent."""
+
+
+class DenyPattern(FrozenModel):
+    """A log line that invalidates a start."""
+
+    pattern: Line
+    """A regular expression, case-sensitive, searched in each line."""
+    example: Line
+    """A line that the expression must match; checked at validation."""
+
+
+class RequirePattern(FrozenModel):
+    """A log line that every start must print."""
+
+    pattern: Line
+    """A regular expression, case-sensitive, searched in each line."""
+    example: Line
+    """A line that the expression must match; checked at validation."""
+    count: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    """How many lines must match; null: at least one."""
+
+
+class CleanLog(FrozenModel):
+    """The server's log holds nothing that a clean log does not hold, and what it must hold."""
+
+    kind: Literal["clean_log"]
+    """The gate's kind."""
+    id: GateId | None = None
+    """Its id; the kind where absent."""
+    deny: tuple[DenyPattern, ...] = ()
+    """Patterns beside the engine vocabulary's own."""
+    require: tuple[RequirePattern, ...] = ()
+    """Patterns that each start's log must match."""
+    unknown_environment: Literal["fail", "report"]
+    """What a warning of an unknown environment variable does."""
+
+
+class Pair(FrozenModel):
+    """In each pair of neighbouring starts, the candidate is faster."""
+
+    kind: Literal["pair"]
+    """The gate's kind."""
+    id: GateId | None = None
+    """Its id; the kind where absent."""
+    metric: MetricId
+    """The rate that is compared, row by row and as a median."""
+    min_row_wins: Annotated[int, Field(ge=1, le=10_000)]
+    """Rows in which the candidate must be strictly faster; a tie is a loss."""
+    min_headline_gain_percent: DecimalText
+    """The gain of the medians, at least, as exact text."""
+    min_median_paired_gain_percent: DecimalText | None = None
+    """The median over rows of the gain, at least; null: reported only."""
+
+
+class ControlNear(FrozenModel):
+    """The controls run at the speed that the reference says."""
+
+    kind: Literal["control_near"]
+    """The gate's kind."""
+    id: GateId | None = None
+    """Its id; the kind where absent."""
+    reference: DecimalText
+    """Tokens per second, as exact text, in the headline metric."""
+    within_percent: DecimalText
+    """The allowed distance of each control's headline from the reference, in percent of the reference."""
+
+
+Gate = Annotated[
+    ExactTokens | CrossLegExact | Cold | Accounting | CleanLog | Pair | ControlNear, Field(discriminator="kind")
+]
+
+
+def gate_id(gate: Gate) -> str:
+    """The id of a gate: its own, or its kind."""
+    return gate.id or gate.kind

@@ -1,0 +1,105 @@
+"""The sole difference between the arms, and the proof that it was read and executed."""
+
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, StringConstraints, Tag
+
+from labctl.frozen import FrozenModel
+from labctl.prereg.field_types import EnvironmentName, Line
+
+
+class CounterState(StrEnum):
+    """What a counter must show over a start."""
+
+    ABSENT_OR_ZERO = "absent_or_zero"
+    POSITIVE = "positive"
+
+
+class LineState(StrEnum):
+    """What the server's log must show over a start."""
+
+    ABSENT = "absent"
+    PRESENT = "present"
+
+
+class CounterProof(FrozenModel):
+    """Proof by a counter that the switch was read and executed."""
+
+    counter: Literal[
+        "drafts", "draft_tokens", "accepted_tokens", "prefix_cache_queries", "prefix_cache_hits", "preemptions"
+    ]
+    """A field of the engine vocabulary's counters."""
+    control: CounterState
+    """What A must show."""
+    candidate: CounterState
+    """What B must show."""
+
+
+class LogProof(FrozenModel):
+    """Proof by a line of the server's own log."""
+
+    log: Line
+    """A regular expression, case-sensitive, searched in each line."""
+    example: Line
+    """A line that the expression must match; checked at validation."""
+    control: LineState
+    """What A must show."""
+    candidate: LineState
+    """What B must show."""
+
+
+def _proof_kind(value: Any) -> str | None:  # noqa: ANN401 (pydantic passes raw input)
+    keys = value if isinstance(value, dict) else getattr(value, "__dict__", ())
+    return next((kind for kind in ("counter", "log") if kind in keys), None)
+
+
+Proof = Annotated[
+    Annotated[CounterProof, Tag("counter")] | Annotated[LogProof, Tag("log")],
+    Discriminator(
+        _proof_kind,
+        custom_error_type="proof_kind",
+        custom_error_message="a proof needs exactly one of the keys `counter` and `log`",
+    ),
+]
+
+
+class ArgumentTreatment(FrozenModel):
+    """The arms differ in one command-line argument, appended to the command."""
+
+    argument: Annotated[str, StringConstraints(pattern=r"^--?[A-Za-z0-9][A-Za-z0-9._-]*$")]
+    """The option, such as `--speculative-config`."""
+    control: Line | Literal[True] | None
+    """The option's value in A; null: the option is absent; true: the option stands without a value."""
+    candidate: Line | Literal[True] | None
+    """The same for B."""
+    proof: Proof
+    """Positive evidence in one arm and negative in the other."""
+
+
+class EnvironmentTreatment(FrozenModel):
+    """The arms differ in one environment variable."""
+
+    environment: EnvironmentName
+    """The variable."""
+    control: Line | None
+    """Its value in A; null: the variable is absent."""
+    candidate: Line | None
+    """The same for B."""
+    proof: Proof
+    """Positive evidence in one arm and negative in the other."""
+
+
+def _treatment_kind(value: Any) -> str | None:  # noqa: ANN401 (pydantic passes raw input)
+    keys = value if isinstance(value, dict) else getattr(value, "__dict__", ())
+    return next((kind for kind in ("argument", "environment") if kind in keys), None)
+
+
+Treatment = Annotated[
+    Annotated[ArgumentTreatment, Tag("argument")] | Annotated[EnvironmentTreatment, Tag("environment")],
+    Discriminator(
+        _treatment_kind,
+        custom_error_type="treatment_kind",
+        custom_error_message="a treatment needs exactly one of the keys `argument` and `environment`",
+    ),
+]
