@@ -9,6 +9,11 @@ from labctl.frozen import FrozenModel, SafeName, Sha256
 from labctl.prereg.model import CampaignClass
 
 
+def _is_absent(value: object) -> bool:
+    """Fields that came later are left out where unused, so that earlier analyses keep their one canonical form."""
+    return value is None
+
+
 class GateResult(StrEnum):
     """Only `passed` counts."""
 
@@ -18,7 +23,10 @@ class GateResult(StrEnum):
 
 
 class VerdictKind(StrEnum):
-    """Verdicts of endpoint campaigns; the first whose condition holds wins, in this order."""
+    """Verdicts: of endpoint campaigns, in the order in which the first whose condition holds wins; then of the others.
+
+    `invalid`, an infrastructure abort and `rehearsal_only` hold for every kind of campaign.
+    """
 
     INVALID = "invalid"
     INFRASTRUCTURE_ABORT = "infrastructure_abort_after_measurement_start"
@@ -31,6 +39,36 @@ class VerdictKind(StrEnum):
     BELOW_PRACTICAL_FLOOR = "exact_reproducible_candidate_below_practical_floor"
     EXPLORATORY_PASS = "exploratory_pass"  # noqa: S105 (a verdict, no password)
     RECORD_CANDIDATE = "record_candidate"
+    # Component campaigns
+    COMPONENT_FAILED = "component_failed"
+    EXACT_1_CARD = "exact_1_card_component_pass"
+    EXACT_2_CARD = "exact_2_card_component_pass"
+    EXACT_3_CARD = "exact_3_card_component_pass"
+    EXACT_4_CARD = "exact_4_card_component_pass"
+    EXACT_5_CARD = "exact_5_card_component_pass"
+    EXACT_6_CARD = "exact_6_card_component_pass"
+    EXACT_7_CARD = "exact_7_card_component_pass"
+    EXACT_8_CARD = "exact_8_card_component_pass"
+    EXACT_9_CARD = "exact_9_card_component_pass"
+    EXACT_10_CARD = "exact_10_card_component_pass"
+    EXACT_11_CARD = "exact_11_card_component_pass"
+    EXACT_12_CARD = "exact_12_card_component_pass"
+    EXACT_13_CARD = "exact_13_card_component_pass"
+    EXACT_14_CARD = "exact_14_card_component_pass"
+    EXACT_15_CARD = "exact_15_card_component_pass"
+    EXACT_16_CARD = "exact_16_card_component_pass"
+    # Probes: the first stage that any rank failed to reach
+    HARNESS_FAILURE = "harness_failure"
+    HARNESS_OR_IMPORT_FAILURE = "harness_or_import_failure"
+    DEVICE_SETUP_FAILURE = "device_setup_failure"
+    PROCESS_GROUP_INIT_FAILURE = "process_group_init_failure"
+    TENSOR_SETUP_FAILURE = "tensor_setup_failure"
+    PRE_COLLECTIVE_FAILURE = "pre_collective_failure"
+    COLLECTIVE_STAGE_FAILURE = "collective_stage_failure"
+    VERIFICATION_FAILURE = "verification_failure"
+    TEARDOWN_FAILURE = "teardown_failure"
+    PROCESS_EXIT_FAILURE = "process_exit_failure"
+    PROBE_PASS = "pass"  # noqa: S105 (a verdict, no password)
 
 
 class Figure(FrozenModel):
@@ -108,6 +146,48 @@ class RowFigures(FrozenModel):
     """SHA-256 of the canonical JSON list of token ids; null in verdicts from before it was kept."""
 
 
+class CardResult(StrEnum):
+    """What became of one card of a component campaign."""
+
+    EXACT = "exact_component_pass"
+    FAILED = "component_failed"
+    NOT_RUN = "not_run"
+
+
+class CardOutcome(FrozenModel):
+    """One card of a component campaign."""
+
+    leg: SafeName
+    """The leg."""
+    identity: str
+    """The card's stable identity; empty where none is recorded."""
+    result: CardResult
+    """Exact, failed, or never run to its end."""
+    rows: int
+    """Rows recorded."""
+    assertions: int
+    """Pairs of tensors whose raw bytes were found equal."""
+
+
+class ProbeOutcome(FrozenModel):
+    """How far a probe came."""
+
+    stage_class: SafeName
+    """The class: `pass`, or what the first stage that any rank failed to reach stands for."""
+    ranks: int
+    """Ranks registered."""
+    clean_teardowns: int
+    """Ranks that proved every stage and exited with status 0."""
+    artifact_folder: str
+    """Where the ranks' records lie, relative to the run's folder."""
+
+    @property
+    def line(self) -> str:
+        """Class, clean teardowns and artifact folder, as one line."""
+        clean = f"clean_teardowns={self.clean_teardowns}/{self.ranks}"
+        return f"class={self.stage_class} {clean} artifacts={self.artifact_folder}"
+
+
 class AnalyzerIdentity(FrozenModel):
     """Who judged."""
 
@@ -170,3 +250,7 @@ class Verdict(FrozenModel):
     """What may follow from this verdict."""
     does_not_authorize: tuple[str, ...]
     """What may not."""
+    cards: tuple[CardOutcome, ...] | None = Field(default=None, exclude_if=_is_absent)
+    """Every card, where the campaign is a component's."""
+    probe: ProbeOutcome | None = Field(default=None, exclude_if=_is_absent)
+    """How far the probe came, where the campaign is one."""
