@@ -30,6 +30,16 @@ class RecordLine:
     sha256: str
 
 
+@dataclass(frozen=True, slots=True)
+class InstalledPackage:
+    """An installed package on disk."""
+
+    listed: tuple[Path, ...]
+    """Every file of its RECORD but byte code."""
+    folders: tuple[Path, ...]
+    """Its own folders, in which code that RECORD does not list is a fault."""
+
+
 def verify_installed(facts: InterpreterFacts, source: InstalledSource) -> FrozenInstalledSource:
     """Hold every file of an installed package against its RECORD.
 
@@ -57,8 +67,8 @@ def verify_installed(facts: InterpreterFacts, source: InstalledSource) -> Frozen
     )
 
 
-def installed_files(facts: InterpreterFacts, source: InstalledSource) -> tuple[Path, ...]:
-    """The files of an installed package that were or would be verified, RECORD and code that it does not list included.
+def installed_package(facts: InterpreterFacts, source: InstalledSource) -> InstalledPackage:
+    """Where the files of an installed package lie, RECORD included.
 
     Raises:
         DirtySource: there is no such package, or it has no RECORD (INSTALLED_DRIFT).
@@ -66,8 +76,8 @@ def installed_files(facts: InterpreterFacts, source: InstalledSource) -> tuple[P
     found = _find(facts, source)
     record = _record_bytes(found, source)
     top = Path(str(found.locate_file(""))).resolve()
-    listed = (top / path for path in _listed(record) if not path.endswith(".pyc"))
-    return (*listed, *_code_files(record, top))
+    listed = tuple(top / path for path in _listed(record) if not path.endswith(".pyc"))
+    return InstalledPackage(listed, tuple(top / package for package in sorted(_packages(record))))
 
 
 def _find(facts: InterpreterFacts, source: InstalledSource) -> Distribution:
@@ -134,10 +144,13 @@ def _unlisted(record: bytes, top: Path) -> Iterator[Problem]:
 
 def _code_files(record: bytes, top: Path) -> Iterator[Path]:
     """Code in the package's own folders; a namespace folder belongs to others too."""
-    listed = _listed(record)
-    packages = {path.partition("/")[0] for path in listed if path.count("/") == 1 and path.endswith("/__init__.py")}
-    for package in packages:
+    for package in _packages(record):
         yield from (file for file in (top / package).rglob("*") if file.suffix in CODE_SUFFIXES and file.is_file())
+
+
+def _packages(record: bytes) -> set[str]:
+    listed = _listed(record)
+    return {path.partition("/")[0] for path in listed if path.count("/") == 1 and path.endswith("/__init__.py")}
 
 
 def _listed(record: bytes) -> list[str]:

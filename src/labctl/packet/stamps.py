@@ -4,7 +4,8 @@ Hashing gigabytes again before each start would heat the machine that is about t
 before preflight hashes, so a change at any later moment shows in them.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+import os
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, assert_never
@@ -12,14 +13,16 @@ from typing import NamedTuple, assert_never
 from labctl.codes import Code
 from labctl.errors import BrokenEvidence, Problem
 from labctl.packet.git_objects import ObjectReader
-from labctl.packet.installed import installed_files
-from labctl.packet.interpreter import InterpreterFacts, ask_interpreter, interpreter_path, pth_files
+from labctl.packet.installed import CODE_SUFFIXES, installed_package
+from labctl.packet.interpreter import InterpreterFacts, ask_interpreter, interpreter_path
 from labctl.packet.machine import machine_key
 from labctl.packet.model import Packet
 from labctl.packet.tool import PACKAGE_FOLDER
-from labctl.prereg.model import GitSource, InstalledSource, Source
+from labctl.packet.watched import Depth, WatchedFolder, files_below
+from labctl.prereg.model import GitSource, InstalledSource
 
 MAX_NAMED = 20
+Part = tuple[tuple[Path, ...], tuple[WatchedFolder, ...]]
 
 
 class Stamp(NamedTuple):
@@ -33,13 +36,25 @@ class Stamp(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Watch:
+    """What is looked at: files by name, and folders in which a new file would be code or data of what was verified."""
+
+    files: frozenset[str]
+    folders: tuple[WatchedFolder, ...]
+
+    def look(self) -> dict[str, Stamp]:
+        """The stamp of every file that is there now."""
+        found = (path for folder in self.folders for path in files_below(folder))
+        stamps = ((path, _stamp(path)) for path in self.files.union(found))
+        return {path: stamp for path, stamp in stamps if stamp is not None}
+
+
+@dataclass(frozen=True, slots=True)
 class InPlace:
     """Everything that a packet has verified in place, as it was stamped."""
 
-    packet: Packet
-    repository: Path
-    facts: InterpreterFacts
-    stamps: Mapping[Path, Stamp]
+    watch: Watch
+    stamps: Mapping[str, Stamp]
 
     def require_untouched(self) -> None:
         """Every file is there, and none is new or was touched.
@@ -47,17 +62,16 @@ class InPlace:
         Raises:
             BrokenEvidence: with every file that is not as it was (FILE_DRIFT).
         """
+        now = self.watch.look()
+        if now != self.stamps:
+            raise BrokenEvidence(list(self._differences(now))[:MAX_NAMED])
+
+    def _differences(self, now: Mapping[str, Stamp]) -> Iterator[Problem]:
         do = "find out who writes there while a campaign runs"
-        before, now = self.stamps, _look(self.packet, self.repository, self.facts)
-        problems = [
-            Problem(
-                Code.FILE_DRIFT, str(path), "a file as it was at preflight", _what(before.get(path), now.get(path)), do
-            )
-            for path in sorted({*before, *now})
-            if before.get(path) != now.get(path)
-        ]
-        if problems:
-            raise BrokenEvidence(problems[:MAX_NAMED])
+        for path in sorted({*self.stamps, *now}):
+            before, after = self.stamps.get(path), now.get(path)
+            if before != after:
+                yield Problem(Code.FILE_DRIFT, path, "a file as it was at preflight", _what(before, after), do)
 
 
 def stamp_in_place(packet: Packet, repository: Path) -> InPlace:
@@ -67,12 +81,10 @@ def stamp_in_place(packet: Packet, repository: Path) -> InPlace:
         Refused: the interpreter or a source cannot be found.
     """
     facts = ask_interpreter(interpreter_path(packet.host, packet.interpreter.key, repository))
-    return InPlace(packet, repository, facts, _look(packet, repository, facts))
-
-
-def _look(packet: Packet, repository: Path, facts: InterpreterFacts) -> dict[Path, Stamp]:
-    stamps = ((path, _stamp(path)) for path in _files(packet, repository, facts))
-    return {path: stamp for path, stamp in stamps if stamp is not None}
+    parts = [_own_parts(facts), *_source_parts(packet, repository, facts), *_model_parts(packet, repository)]
+    files = frozenset(str(path) for part in parts for path in part[0])
+    watch = Watch(files, tuple(folder for part in parts for folder in part[1]))
+    return InPlace(watch, watch.look())
 
 
 def _what(before: Stamp | None, now: Stamp | None) -> str:
@@ -82,30 +94,33 @@ def _what(before: Stamp | None, now: Stamp | None) -> str:
     return ", ".join(f"{name} {then} then {later} now" for name, then, later in pairs if then != later)
 
 
-def _files(packet: Packet, repository: Path, facts: InterpreterFacts) -> Iterator[Path]:
-    yield from (facts.path.resolve(), *pth_files(facts), *PACKAGE_FOLDER.rglob("*.py"))
+def _own_parts(facts: InterpreterFacts) -> Part:
+    site = tuple(WatchedFolder(entry, (".pth",), Depth.FOLDER) for entry in facts.answer.path)
+    return (facts.path.resolve(),), (*site, WatchedFolder(str(PACKAGE_FOLDER), (".py",)))
+
+
+def _source_parts(packet: Packet, repository: Path, facts: InterpreterFacts) -> Iterator[Part]:
     for source in packet.preregistration.sources:
-        yield from _source_files(source, packet, repository, facts)
+        match source:
+            case GitSource():
+                folder = machine_key(packet.host.sources, source.git, repository)
+                with ObjectReader(folder) as reader:
+                    yield tuple(folder / file.path for file in reader.files(source.commit)), ()
+            case InstalledSource():
+                package = installed_package(facts, source)
+                yield package.listed, tuple(WatchedFolder(str(top), CODE_SUFFIXES) for top in package.folders)
+            case _:
+                assert_never(source)
+
+
+def _model_parts(packet: Packet, repository: Path) -> Iterator[Part]:
     for model in packet.models:
-        folder = machine_key(packet.host.models, model.name, repository)
-        yield from (path for path in folder.rglob("*") if not path.is_dir())
+        yield (), (WatchedFolder(str(machine_key(packet.host.models, model.name, repository))),)
 
 
-def _source_files(source: Source, packet: Packet, repository: Path, facts: InterpreterFacts) -> Iterable[Path]:
-    match source:
-        case GitSource():
-            folder = machine_key(packet.host.sources, source.git, repository)
-            with ObjectReader(folder) as reader:
-                return [folder / file.path for file in reader.files(source.commit)]
-        case InstalledSource():
-            return installed_files(facts, source)
-        case _:
-            assert_never(source)
-
-
-def _stamp(path: Path) -> Stamp | None:
+def _stamp(path: str) -> Stamp | None:
     try:
-        found = path.stat()  # through links: what they lead to is what runs
+        found = os.stat(path)  # noqa: PTH116 (thousands of files before each start); through links: their target runs
     except OSError:
         return None
     return Stamp(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)

@@ -8,7 +8,7 @@ import pytest
 from labctl.codes import Code
 from labctl.digest import dirhash, sha256_hex
 from labctl.errors import DirtySource, FreezeRefused
-from labctl.packet.installed import MAX_NAMED, installed_files, verify_installed
+from labctl.packet.installed import MAX_NAMED, installed_package, verify_installed
 from labctl.packet.interpreter import InterpreterFacts, ask_interpreter, describe_interpreter, interpreter_path
 from labctl.prereg.host_profile import HostProfile
 from labctl.prereg.model import InstalledSource
@@ -165,8 +165,7 @@ def test_a_changed_line_of_start_up_code_is_another_interpreter(environment: Pat
     }
 
 
-def test_the_files_of_a_package_are_those_of_its_record_and_all_its_code(environment: Path) -> None:
-    (environment / "engine/kernel.so").write_bytes(b"")
-    (environment / "engine/notes.txt").write_text("")
-    files = {path.relative_to(environment).as_posix() for path in installed_files(facts(environment), source())}
-    assert files == {*FILES, RECORD, "engine/kernel.so"}
+def test_a_package_is_the_files_of_its_record_and_its_own_folders(environment: Path) -> None:
+    package = installed_package(facts(environment), source())
+    assert {path.relative_to(environment).as_posix() for path in package.listed} == {*FILES, RECORD}
+    assert package.folders == (environment / "engine",)
