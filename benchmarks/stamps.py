@@ -210,8 +210,10 @@ def cell_of(core: str, events_per_s: int, client: str, turns: list[Turn]) -> Cel
         client,
         len(seen),
         1 - len(seen) / total,
-        *(quantile_us(after_taken, q) for q in (0.50, 0.99)),
-        *(quantile_us(after_called, q) for q in (0.50, 0.99)),
+        quantile_us(after_taken, 0.50),
+        quantile_us(after_taken, 0.99),
+        quantile_us(after_called, 0.50),
+        quantile_us(after_called, 0.99),
         quantile_us(calls, 0.99),
     )
 
