@@ -25,7 +25,7 @@ class Cards(FrozenModel):
 
     vendor: CardVendor
     """Who makes them; `cpu`: sets of CPUs stand in for cards."""
-    count: Annotated[int, Field(ge=1, le=64)]
+    count: Annotated[int, Field(ge=1, le=16)]
     """How many."""
     identities: Literal["discover"] | tuple[CardIdentity, ...]
     """`discover`: the first that are found, by bus address; or the stable identity of each, in the order of the legs."""

@@ -3,6 +3,7 @@
 from labctl.prereg.field_types import MetricId
 from labctl.records.verdict import Figure, GateResult, StartHeadline, Verdict
 from labctl.report.blocks import bullets, table
+from labctl.report.cards import card_table
 from labctl.report.escape import markdown
 from labctl.report.numbers import short, signed, unit
 
@@ -22,7 +23,7 @@ def opening(verdict: Verdict) -> list[str]:
     for fact in (*gain_lines(verdict), *_value_lines(verdict)):
         lines += [f"**{markdown(fact)}**", ""]
     lines += bullets("Because", reasons(verdict))
-    lines += _start_table(verdict)
+    lines += [*_start_table(verdict), *card_table(verdict)]
     if verdict.is_stand_in:
         lines += ["**The service was labctl's embedded endpoint: a stand-in, not a language model.**", ""]
     return [*lines, *bullets("Doubts", verdict.warnings), *_facts(verdict)]

@@ -3,6 +3,7 @@
 from labctl.records.verdict import GateResult, Verdict
 from labctl.report.answer import gain_lines, opening, reasons, spread_line, start_headline
 from labctl.report.blocks import bullets
+from labctl.report.cards import card_lines
 from labctl.report.escape import plain
 from labctl.report.figures import effect, exact_values, rows, starts
 from labctl.report.gates import gates, misses
@@ -41,7 +42,8 @@ def summarize(verdict: Verdict) -> tuple[str, ...]:
         lines.append(f"starts: {', '.join(f'{leg} {short(one)}' for leg, one in headlines)} {headlines[0][1].unit}")
     spread = spread_line(verdict)
     lines += [spread] if spread else []
-    return tuple(plain(line) for line in (*lines, *(f"note: {warning}" for warning in verdict.warnings)))
+    notes = (f"note: {warning}" for warning in verdict.warnings)
+    return tuple(plain(line) for line in (*lines, *notes, *card_lines(verdict)))
 
 
 def _gate_line(verdict: Verdict) -> str:
