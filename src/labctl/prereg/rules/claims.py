@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from decimal import Decimal
 
+from labctl.prereg.any_campaign import AnyPreregistration
 from labctl.prereg.finding import Anchor, Finding
 from labctl.prereg.gate_kinds import CleanLog
 from labctl.prereg.model import Arm, CampaignClass, Preregistration, Signatures
@@ -23,7 +24,7 @@ def expectation_is_a_range(preregistration: Preregistration) -> Iterator[Finding
         yield Finding(path, "the lower bound first", f"{lower} before {upper}", "swap them")
 
 
-def unsigned_is_exploratory(preregistration: Preregistration) -> Iterator[Finding]:
+def unsigned_is_exploratory(preregistration: AnyPreregistration) -> Iterator[Finding]:
     """Unsigned approvals prove no person; they do for exploration and calibration."""
     free = {CampaignClass.EXPLORATORY, CampaignClass.CALIBRATION}
     is_unsigned = preregistration.reviews.signatures is Signatures.NONE
@@ -32,7 +33,7 @@ def unsigned_is_exploratory(preregistration: Preregistration) -> Iterator[Findin
         yield Finding(("reviews", "signatures"), "ssh", got, "write ssh, or choose class exploratory")
 
 
-def signatures_have_signers(preregistration: Preregistration) -> Iterator[Finding]:
+def signatures_have_signers(preregistration: AnyPreregistration) -> Iterator[Finding]:
     """A signature is held against a list of keys."""
     reviews = preregistration.reviews
     if reviews.signatures is Signatures.SSH and reviews.allowed_signers is None:
@@ -57,7 +58,7 @@ def power_is_a_chance(preregistration: Preregistration) -> Iterator[Finding]:
         yield Finding(path, "more than 0", power.planned_effect_percent, "plan for a gain")
 
 
-def waiver_is_for_records(preregistration: Preregistration) -> Iterator[Finding]:
+def waiver_is_for_records(preregistration: AnyPreregistration) -> Iterator[Finding]:
     """Only class record needs a rehearsal, so only it can waive one."""
     is_record = preregistration.campaign_class is CampaignClass.RECORD
     if preregistration.rehearsal_waived is not None and not is_record:
@@ -92,7 +93,7 @@ def record_has_its_gates(preregistration: Preregistration) -> Iterator[Finding]:
             yield Finding(where, "fail for class record", gate.unknown_environment, "write fail")
 
 
-def record_has_reviewers(preregistration: Preregistration) -> Iterator[Finding]:
+def record_has_reviewers(preregistration: AnyPreregistration) -> Iterator[Finding]:
     """Two people beside the author stand for a record."""
     required = preregistration.reviews.required
     if preregistration.campaign_class is CampaignClass.RECORD and required < REVIEWS_OF_A_RECORD:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from labctl.codes import Code
 from labctl.engines.catalogue import ENGINES
+from labctl.prereg.any_campaign import AnyPreregistration
 from labctl.prereg.arms import PLACEHOLDER
 from labctl.prereg.environment import holds_password, objection_to
 from labctl.prereg.field_types import PLACEHOLDERS
@@ -111,7 +112,7 @@ def names_are_unique(preregistration: Preregistration) -> Iterator[Finding]:
     yield from _repeated("host_checks", ("name",), [check.name for check in preregistration.host_checks])
 
 
-def patch_series_start_somewhere(preregistration: Preregistration) -> Iterator[Finding]:
+def patch_series_start_somewhere(preregistration: AnyPreregistration) -> Iterator[Finding]:
     """A patch series has a base other than its result, and a base has a series."""
     for index, source in enumerate(preregistration.sources):
         if not isinstance(source, GitSource):
