@@ -16,7 +16,8 @@ from labctl.digest import sha256_hex
 from labctl.durable import make_folder, make_folders, write_once
 from labctl.errors import BrokenEvidence, NotFound, PreflightFailed, Problem, Refused
 from labctl.packet.model import Packet, PinnedAnalyzer
-from labctl.packet.tool import STANDALONE_FILE
+from labctl.packet.own_commit import read_own_commit
+from labctl.packet.tool import PACKAGE_FOLDER, STANDALONE_FILE, tool_identity
 from labctl.records.run import PhaseAnswer
 from labctl.records.verdict import Verdict
 from labctl.rundir import RunPaths
@@ -280,4 +281,8 @@ def _predicate(request: JudgeRequest, verdict: Verdict, said: _Said) -> dict[str
         "gates": {gate.id: gate.result.value for gate in verdict.gates},
         "supersedes": supersedes,
         "reason": again.reason if again is not None else "",
+        "judged_by": {
+            **tool_identity().model_dump(mode="json"),
+            **read_own_commit(PACKAGE_FOLDER).model_dump(mode="json"),
+        },
     }
