@@ -17,6 +17,7 @@ from labctl.ledger import LedgerEvent, append_ledger, find_consumed
 from labctl.packet.model import Packet, PacketId
 from labctl.packet.opening import open_packet
 from labctl.packet.review import ReviewedPacket
+from labctl.prereg.designs import drawn_order
 from labctl.records.marker import Marker, MarkerHost, PreflightPassed
 from labctl.rundir import AuthorizationPaths, PacketPaths
 
@@ -54,6 +55,11 @@ class ConsumedPacket:
     marker_bytes: bytes
     marker_sha256: str
     authorization: AuthorizationPaths
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The legs in the order that the marker fixed: as registered, or the mirror that the sealed coin chose."""
+        return self.marker.order
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +190,7 @@ def _marker(reviewed: ReviewedPacket, preflight: PreflightPassed, request: Consu
         prereg_sha256=packet.prereg_yaml_sha256,
         git_commit=packet.repository.commit,
         tree_dirhash=packet.repository.tree_dirhash,
-        order=packet.order,
+        order=drawn_order(packet.order, packet.preregistration.schedule.mirror, request.nonce),
         run_dir=request.run_dir,
         nonce=request.nonce,
         host=request.host,

@@ -9,6 +9,7 @@ from labctl.codes import Code
 from labctl.engines.vocabulary import EngineVocabulary
 from labctl.errors import Problem
 from labctl.packet.model import Packet
+from labctl.prereg.designs import drawn_order
 from labctl.prereg.model import Arm
 from labctl.prereg.suite import Oracle, Suite
 from labctl.protocol import Event
@@ -62,6 +63,12 @@ class RunEvidence:
     outcome: Outcome | None
     answers: tuple[PhaseAnswer, ...]
     conflicts: tuple[Problem, ...]
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The legs in the order that had to run: as registered, or the mirror that the sealed coin chose."""
+        mirror = self.packet.preregistration.schedule.mirror
+        return self.packet.order if mirror is None else drawn_order(self.packet.order, mirror, self.marker.nonce)
 
     @property
     def is_aborted(self) -> bool:

@@ -139,7 +139,7 @@ def _answers(reader: RecordReader, evidence: RunEvidence) -> tuple[PhaseAnswer, 
 
 def _legs(reader: RecordReader, evidence: RunEvidence) -> tuple[LegEvidence, ...]:
     present = sorted({name.split("/")[1] for name in reader.names if name.startswith("legs/")})
-    planned = [f"{index:02d}-{leg}" for index, leg in enumerate(evidence.packet.order, start=1)]
+    planned = [f"{index:02d}-{leg}" for index, leg in enumerate(evidence.order, start=1)]
     strangers = [folder for folder in present if folder not in planned]
     reader.problems += [conflict(f"data/legs/{folder}", f"one of {planned}", folder) for folder in strangers]
     return tuple(

@@ -14,7 +14,7 @@ from labctl.records.wire import WireRow, read_wire_row
 
 def load_leg(reader: RecordReader, evidence: RunEvidence, index: int) -> LegEvidence:
     """One start, by its place in the order (from 1)."""
-    name = evidence.packet.order[index - 1]
+    name = evidence.order[index - 1]
     folder = f"{index:02d}-{name}"
     at = f"legs/{folder}"
     digest, problems = leg_manifest_problems(reader.files, folder)

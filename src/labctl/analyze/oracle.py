@@ -24,7 +24,7 @@ def make_oracle(run: SealedRun) -> Oracle:
         raise BrokenEvidence(evidence.conflicts)
     leg = evidence.legs[0] if evidence.legs else None
     if run.outcome.outcome is not OutcomeKind.COMPLETED or leg is None or leg.arm is not Arm.CONTROL:
-        got = f"outcome {run.outcome.outcome}, order {', '.join(evidence.packet.order)}"
+        got = f"outcome {run.outcome.outcome}, order {', '.join(evidence.order)}"
         raise _unusable(run.run_dir, "a completed run that begins with a control start", got)
     workload, suite = evidence.packet.preregistration.workload, evidence.packet.file("suite.yaml")
     if suite is None:

@@ -11,10 +11,10 @@ from labctl.analyze.gates.identity import mapped_files
 from labctl.analyze.gates.judge import Judged, headline_metric
 from labctl.analyze.pairs import overall_gain_percent
 from labctl.analyze.timing import coalesced_tokens, has_late_end
+from labctl.prereg.designs import design_limits
 from labctl.prereg.model import Arm
 from labctl.records.verdict import VerdictKind
 
-FOUR_STARTS = 4
 FOLLOWS = {
     VerdictKind.RECORD_CANDIDATE: ("submission of the reported value, after a second look at the sealed run",),
     VerdictKind.EXPLORATORY_PASS: ("a new preregistration of a higher class",),
@@ -74,12 +74,7 @@ def _design_warnings(evidence: RunEvidence) -> list[str]:
         lines.append(
             f"this is attempt {packet.attempt} in its lane: the chance that one passes by luck grows with each"
         )
-    candidates = sum(Arm.of_leg(name) is Arm.CANDIDATE for name in packet.order)
-    if candidates and len(packet.order) <= FOUR_STARTS:
-        lines.append(
-            f"{len(packet.order)} starts: a drift that is quadratic in time cannot be told from the treatment, and the "
-            "spread between starts is hardly known"
-        )
+    lines += design_limits(evidence.order, packet.preregistration.schedule.mirror)
     if len(evidence.legs) < len(packet.order):
         lines.append(f"{len(evidence.legs)} of {len(packet.order)} registered starts are there")
     return lines

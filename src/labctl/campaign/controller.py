@@ -61,7 +61,7 @@ def run_campaign(consumed: ConsumedPacket, preflight: PreflightPassed, conduct: 
     """
     paths = open_run_directory(consumed, preflight, conduct.plan.roots.runs)
     schedule = consumed.packet.preregistration.schedule
-    progress = Progress(order=consumed.packet.order, has_phase_stop=schedule.stop_after_first_pair)
+    progress = Progress(order=consumed.order, has_phase_stop=schedule.stop_after_first_pair)
     journal = Journal(paths, progress, conduct.watch.clock)
     journal.record(Event.PREFLIGHT_RECORDED, detail=f"{len(preflight.findings)} checks met")
     try:
@@ -75,10 +75,10 @@ def run_campaign(consumed: ConsumedPacket, preflight: PreflightPassed, conduct: 
 
 def _run_legs(consumed: ConsumedPacket, paths: RunPaths, journal: Journal, conduct: Conduct) -> Outcome:
     wait_s = consumed.packet.preregistration.schedule.wait_s
-    for index, leg in enumerate(consumed.packet.order, start=1):
+    for index, leg in enumerate(consumed.order, start=1):
         if index > 1:
             wait(wait_s, conduct.watch)
-        conduct.announce(f"leg {leg} ({index} of {len(consumed.packet.order)})")
+        conduct.announce(f"leg {leg} ({index} of {len(consumed.order)})")
         _run_leg(consumed, paths, journal, conduct)
         if journal.progress.has_phase_stop and index == FIRST_PAIR and not _may_continue(paths, journal, conduct):
             _close(paths, journal, conduct, "stopped by the registered rule")

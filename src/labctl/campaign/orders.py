@@ -50,7 +50,7 @@ def make_order(consumed: ConsumedPacket, index: int, files: LegPaths, plan: Orde
         plan: this machine.
     """
     packet = consumed.packet
-    leg = packet.order[index - 1]
+    leg = consumed.order[index - 1]
     paths = _private_folders(files, plan.scratch / leg)
     values = start_values(packet, plan, paths, (start_nonce(consumed.marker.nonce, leg), _port(packet)))
     return WorkOrder(

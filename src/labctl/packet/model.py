@@ -197,7 +197,7 @@ class Packet(FrozenModel):
 
     @property
     def order(self) -> tuple[LegName, ...]:
-        """The legs, in order."""
+        """The legs in the registered order; a sealed coin may choose its mirror as the packet is consumed."""
         return self.preregistration.schedule.order
 
     def file(self, role: str) -> PinnedFile | None:

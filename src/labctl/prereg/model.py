@@ -6,9 +6,10 @@ There is one service and one treatment; nothing else can differ between the arms
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, StringConstraints, Tag
+from pydantic import ConfigDict, Discriminator, Field, StringConstraints, Tag
 
 from labctl.frozen import DecimalText, FrozenModel, GitCommit, SafeName, Sha256
+from labctl.prereg.designs import Design, Mirror
 from labctl.prereg.field_types import (
     CampaignId,
     EnvironmentName,
@@ -156,11 +157,23 @@ class Workload(FrozenModel):
     """Seconds for one whole request; after that the leg fails."""
 
 
+def _order_or_design(schema: dict[str, Any]) -> None:
+    """A file may name a design in place of its order; the loader writes the order out."""
+    schema.pop("required")  # it is the only field without a default
+    schema["anyOf"] = [{"required": ["order"]}, {"required": ["design"]}]
+
+
 class Schedule(FrozenModel):
     """In which order the starts run."""
 
+    model_config = ConfigDict(json_schema_extra=_order_or_design)
+
     order: Annotated[tuple[LegName, ...], Field(min_length=1, max_length=24)]
-    """Such as `[A1, B1, B2, A2]`."""
+    """Such as `[A1, B1, B2, A2]`; written out by the loader where a `design` is named."""
+    design: Design | None = Field(default=None, exclude_if=is_absent)
+    """A named order, in place of `order`."""
+    mirror: Mirror | None = Field(default=None, exclude_if=is_absent)
+    """`sealed_coin`: the marker's nonce decides whether the order runs, or its mirror; null: as registered."""
     stop_after_first_pair: bool = False
     """Whether the analyzers judge the first two legs before the others may run."""
     wait_s: Annotated[int, Field(ge=0, le=3600)] = 0

@@ -108,7 +108,7 @@ class RunSealPredicate(FrozenModel):
     outcome: SealOutcome
     """How it ended."""
     order: tuple[str, ...]
-    """The legs that the packet orders."""
+    """The legs in the order that the marker fixed."""
     external_parameters: PacketDigests = Field(alias="externalParameters")
     """The packet."""
     resolved_dependencies: tuple[Descriptor, ...] = Field(alias="resolvedDependencies")

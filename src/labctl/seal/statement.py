@@ -103,7 +103,7 @@ def _subjects(sealed: SealedFacts) -> tuple[Descriptor, ...]:
 def _predicate(sealed: SealedFacts, claims: SealClaims, own_sha256: str) -> RunSealPredicate:
     return RunSealPredicate(
         outcome=claims.outcome,
-        order=sealed.packet.order,
+        order=sealed.marker.order,
         externalParameters=packet_digests(sealed.packet, sealed.packet_sha256, sealed.marker),
         resolvedDependencies=_dependencies(sealed.packet),
         byproducts=_byproducts(sealed.facts),

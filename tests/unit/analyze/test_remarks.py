@@ -91,7 +91,7 @@ def test_a_short_sound_run_on_a_real_engine_has_no_doubt_but_its_design(sound: R
     engine = type(sound.engine).model_validate(sound.engine.model_dump(by_alias=True) | {"is_stand_in": False})
     evidence = replace(sound, engine=engine)
     (line,) = warnings_of(evidence, judge_gates(evidence, stopped=False))
-    assert line.startswith("4 starts: a drift that is quadratic")
+    assert line.startswith("4 starts, A1 B1 B2 A2: a drift that is quadratic")
 
 
 def test_only_a_record_candidate_on_a_real_engine_may_be_submitted(sound: RunEvidence) -> None:

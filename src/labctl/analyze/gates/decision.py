@@ -45,7 +45,7 @@ def reported_value(outcome: GateOutcome) -> Figure | None:
 
 
 def _headlines(findings: Findings, evidence: RunEvidence, decision: Decision, arm: Arm) -> list[Fraction]:
-    wanted = sum(Arm.of_leg(name) is arm for name in evidence.packet.order)
+    wanted = sum(Arm.of_leg(name) is arm for name in evidence.order)
     legs = evidence.arm(arm)
     if len(legs) != wanted:
         findings.lacks(f"{len(legs)} of {wanted} starts of arm {arm}")

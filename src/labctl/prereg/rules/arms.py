@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import assert_never
 
 from labctl.prereg.finding import Anchor, Finding
-from labctl.prereg.model import Arm, Preregistration
+from labctl.prereg.model import Arm, CampaignClass, Preregistration
 from labctl.prereg.rules.patterns import pattern_findings
 from labctl.prereg.treatment_kinds import ArgumentTreatment, CounterProof, EnvironmentTreatment, LogProof
 
@@ -17,7 +17,8 @@ def arms_of(preregistration: Preregistration) -> set[Arm]:
 def treatment_iff_candidate(preregistration: Preregistration) -> Iterator[Finding]:
     """A treatment is needed exactly where the order has a candidate."""
     has_candidate = Arm.CANDIDATE in arms_of(preregistration)
-    if has_candidate and preregistration.treatment is None:
+    is_calibration = preregistration.campaign_class is CampaignClass.CALIBRATION  # its two labels name one service
+    if has_candidate and preregistration.treatment is None and not is_calibration:
         yield Finding(("schedule", "order"), "a treatment for the candidate legs", "none", "add `treatment`")
     if not has_candidate and preregistration.treatment is not None:
         do = "add candidate legs to the order, or remove `treatment`"

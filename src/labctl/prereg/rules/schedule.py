@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from labctl.prereg.designs import order_of
 from labctl.prereg.field_types import LegName
 from labctl.prereg.finding import Anchor, Finding
 from labctl.prereg.model import Arm, CampaignClass, Preregistration
@@ -61,12 +62,30 @@ def stop_has_a_first_pair(preregistration: Preregistration) -> Iterator[Finding]
         yield Finding(path, "a second pair that the stop can save", "one pair", "add a pair, or write false")
 
 
+def design_is_its_order(preregistration: Preregistration) -> Iterator[Finding]:
+    """An order beside a design is that design's, which the loader writes out where it is left away."""
+    schedule = preregistration.schedule
+    if schedule.design is not None and schedule.order != (wanted := order_of(schedule.design)):
+        expected = f"the order of {schedule.design}, {' '.join(wanted)}"
+        yield Finding(_ORDER, expected, " ".join(schedule.order), "remove `order`, or the design")
+
+
+def mirror_has_two_sides(preregistration: Preregistration) -> Iterator[Finding]:
+    """A coin between an order and its mirror is fair only where both give each arm as many starts."""
+    schedule = preregistration.schedule
+    counts = [sum(Arm.of_leg(leg) is arm for leg in schedule.order) for arm in Arm]
+    if schedule.mirror is not None and counts[0] != counts[1]:
+        got = f"{counts[0]} of A and {counts[1]} of B"
+        yield Finding(("schedule", "mirror"), "as many starts of A as of B", got, "balance the order, or remove it")
+
+
 def class_fits_the_arms(preregistration: Preregistration) -> Iterator[Finding]:
-    """Calibration runs one arm; a comparison and a record compare two."""
+    """Calibration runs one service, under one label or two; a comparison and a record compare two arms."""
     arms, path = len(arms_of(preregistration)), ("class",)
     match preregistration.campaign_class:
-        case CampaignClass.CALIBRATION if arms > 1:
-            yield Finding(path, "one arm for a calibration", "two", "order control legs alone, such as [A1, A2]")
+        case CampaignClass.CALIBRATION if arms > 1 and preregistration.treatment is not None:
+            do = "order control legs alone, such as [A1, A2], or remove `treatment`"
+            yield Finding(path, "one arm for a calibration, or two that do not differ", "two", do)
         case CampaignClass.COMPARISON | CampaignClass.RECORD if arms == 1:
             got = f"one for a {preregistration.campaign_class}"
             yield Finding(path, "two arms", got, "add candidate legs and a treatment, or choose another class")
@@ -77,7 +96,8 @@ def class_fits_the_arms(preregistration: Preregistration) -> Iterator[Finding]:
 def decision_iff_both_arms(preregistration: Preregistration) -> Iterator[Finding]:
     """A decision is needed exactly where there is something to decide between."""
     has_both = len(arms_of(preregistration)) > 1
-    if has_both and preregistration.decision is None:
+    is_calibration = preregistration.campaign_class is CampaignClass.CALIBRATION
+    if has_both and preregistration.decision is None and not is_calibration:
         yield Finding(_ORDER, "a decision between the arms", "none", "add `decision`")
     if not has_both and preregistration.decision is not None:
         do = "add the other arm to the order, or remove `decision`"
@@ -89,6 +109,8 @@ SCHEDULE_RULES = (
     legs_are_numbered,
     candidate_has_a_control,
     stop_has_a_first_pair,
+    design_is_its_order,
+    mirror_has_two_sides,
     class_fits_the_arms,
     decision_iff_both_arms,
 )
