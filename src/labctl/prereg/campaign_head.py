@@ -19,9 +19,9 @@ class Cards(FrozenModel):
 
     vendor: Vendor
     """cpu, nvidia or intel."""
-    count: Annotated[int, Field(ge=1, le=64)]
+    count: Annotated[int, Field(ge=1, le=16)]
     """How many."""
-    identities: Literal["discover"] | Annotated[tuple[Line, ...], Field(min_length=1, max_length=64)]
+    identities: Literal["discover"] | Annotated[tuple[Line, ...], Field(min_length=1, max_length=16)]
     """`discover`: the first that are found; or the stable identity of each, in order: a UUID, or a set of CPUs."""
 
 
