@@ -8,7 +8,7 @@ import pytest
 
 from labctl import judges
 from labctl.packet.model import Packet
-from labctl.packet.tool import STANDALONE_FILE
+from labctl.packet.tool import STANDALONE_FILE, standalone_files
 from labctl.records.verdict import Verdict, VerdictKind
 from labctl.report.text import render_report
 from tests.fakes.campaign_repository import CampaignRepository, make_repository
@@ -27,7 +27,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_packet_pins_both_and_the_run_holds_a_copy_for_strangers(run: Path) -> None:
     packet = Packet.from_json((run / "data/packet/packet.json").read_bytes(), "packet")
     assert [analyzer.name for analyzer in packet.analyzers] == ["labctl", "standalone"]
-    assert (run / "data/analyzers/analyze_run.py").read_bytes() == STANDALONE_FILE.read_bytes()
+    copies = {path.name: path.read_bytes() for path in (run / "data/analyzers").iterdir()}
+    assert copies == {path.name: path.read_bytes() for path in standalone_files()}
 
 
 def test_both_answers_are_sealed_with_the_verdict(run: Path) -> None:
@@ -37,6 +38,7 @@ def test_both_answers_are_sealed_with_the_verdict(run: Path) -> None:
     facts = json.loads((analysis / "seal.json").read_bytes())["predicate"]["facts"]
     assert {one["standing"] for one in facts["analyzers"].values()} == {"frozen"}
     assert "sign_test_p" not in facts["figures_of_one_analyzer"]["labctl"]
+    assert facts["judged_by"].keys() == {"version", "tree_dirhash", "commit", "is_clean"}
 
 
 def replaced(old: str, new: str) -> Callable[[str], str]:
@@ -48,7 +50,7 @@ SEEDS: list[tuple[Callable[[str], str], str]] = [
     (replaced("reported_value=reported,", "reported_value=reported + 1,"), "reported_value"),
     (replaced('["cached"] if row.answer.usages', '["prompt"] if row.answer.usages'), "gate cold"),
     (replaced("self.ids += ids", "self.ids += [one + 1 for one in ids]"), "digest of token ids"),
-    (lambda text: text[:0] + "raise SystemExit(3)\n", "analyzer standalone"),
+    (replaced("def main(", "raise SystemExit(3)\n\n\ndef main("), "analyzer standalone"),
 ]
 
 
@@ -56,11 +58,12 @@ SEEDS: list[tuple[Callable[[str], str], str]] = [
 def test_a_seeded_disagreement_is_invalid_and_named(
     seed: Callable[[str], str], told: str, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = STANDALONE_FILE.read_text()
-    seeded = seed(text)
-    assert seeded != text
-    (tmp_path / "analyze_run.py").write_text(seeded)
-    monkeypatch.setitem(judges.KNOWN_ANALYZERS, "standalone", ("-S", str(tmp_path / "analyze_run.py")))
+    texts = {file.name: file.read_text() for file in standalone_files()}
+    seeded = {name: seed(text) for name, text in texts.items()}
+    assert sum(seeded[name] != texts[name] for name in texts) == 1
+    for name, text in seeded.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.setitem(judges.KNOWN_ANALYZERS, "standalone", ("-S", str(tmp_path / STANDALONE_FILE.name)))
     again = judges.Reanalysis(supersedes=None, reason="a seeded disagreement")
     judgement = judges.judge_run(judges.JudgeRequest(run, tmp_path / "analyses", again, render_report))
     assert judgement.verdict.verdict is VerdictKind.INVALID

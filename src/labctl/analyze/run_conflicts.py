@@ -8,11 +8,11 @@ from labctl.analyze.files import EvidenceFiles
 from labctl.digest import sha256_hex
 from labctl.errors import Problem
 from labctl.packet.model import Packet
+from labctl.packet.tool import STANDALONE_NAME, standalone_sha256
 from labctl.protocol import FIRST_PAIR, Event, Progress
 from labctl.records.run import OutcomeKind
 
-STANDALONE = "standalone"
-ANALYZER_COPY = "analyzers/analyze_run.py"
+COPIES = "analyzers/"
 
 
 def packet_conflicts(evidence: RunEvidence) -> Iterator[Problem]:
@@ -24,7 +24,7 @@ def packet_conflicts(evidence: RunEvidence) -> Iterator[Problem]:
             ("canonical form of the packet", sha256_hex(packet.canonical()), evidence.packet_id),
             ("packet of the marker", evidence.packet_id, marker.packet_sha256),
             ("kind of the marker", packet.kind, marker.kind),
-            ("order of the marker", packet.order, marker.order),
+            ("order of the marker", evidence.order, marker.order),
             ("commit of the marker", packet.repository.commit, marker.git_commit),
             ("tree of the marker", packet.repository.tree_dirhash, marker.tree_dirhash),
             ("prereg digest of the marker", packet.prereg_yaml_sha256, marker.prereg_sha256),
@@ -40,19 +40,18 @@ def pinned_conflicts(packet: Packet, files: EvidenceFiles) -> Iterator[Problem]:
         "packet/engine.json": packet.engine_sha256,
         **{f"packet/inputs/{file.role}": file.sha256 for file in packet.files},
     }
-    analyzers = {analyzer.name: analyzer.sha256 for analyzer in packet.analyzers}
-    if STANDALONE in analyzers:
-        pinned[ANALYZER_COPY] = analyzers[STANDALONE]
-    copies = {name for name in names if name.startswith("analyzers/")}
-    for name in (*pinned, *sorted(copies - set(pinned))):
+    for name, sha256 in pinned.items():
         found = sha256_hex(files.read(name)) if name in names else "no such file"
-        yield from differences("data", [(name, pinned.get(name, "no such file"), found)])
+        yield from differences("data", [(name, sha256, found)])
+    analyzers = {analyzer.name: analyzer.sha256 for analyzer in packet.analyzers}
+    copies = {name.removeprefix(COPIES): sha256_hex(files.read(name)) for name in names if name.startswith(COPIES)}
+    yield from differences("data", [("analyzers", analyzers.get(STANDALONE_NAME, ""), standalone_sha256(copies))])
 
 
 def journal_conflicts(evidence: RunEvidence) -> Iterator[Problem]:
     """Steps that the protocol forbids, times that go back, and an outcome that the journal does not tell."""
     has_stop = evidence.packet.preregistration.schedule.stop_after_first_pair
-    progress = Progress(evidence.packet.order, has_stop)
+    progress = Progress(evidence.order, has_stop)
     for entry in evidence.journal:
         try:
             progress = progress.advance(entry.event, entry.leg)
@@ -86,7 +85,7 @@ def _outcome_conflicts(evidence: RunEvidence) -> Iterator[Problem]:
 
 
 def _closed_conflicts(evidence: RunEvidence, progress: Progress) -> Iterator[Problem]:
-    wanted = evidence.packet.order[: progress.closed_legs]
+    wanted = evidence.order[: progress.closed_legs]
     closed = {leg.name for leg in evidence.legs if leg.is_closed}
     for name in wanted:
         if name not in closed:

@@ -6,7 +6,7 @@ from labctl.durable import make_folder, make_folders, read_regular, write_once
 from labctl.frozen import canonical_json
 from labctl.host.identity import read_host_identity
 from labctl.marker import ConsumedPacket
-from labctl.packet.tool import STANDALONE_FILE, STANDALONE_NAME
+from labctl.packet.tool import STANDALONE_NAME, standalone_files
 from labctl.records.marker import PreflightPassed
 from labctl.rundir import PacketPaths, RunPaths
 
@@ -30,7 +30,8 @@ def open_run_directory(consumed: ConsumedPacket, preflight: PreflightPassed, run
     write_once(paths.host / "preflight.json", preflight.canonical())
     if any(analyzer.name == STANDALONE_NAME for analyzer in consumed.packet.analyzers):
         make_folder(paths.analyzers)  # for strangers; its digest is held against the packet when the run is judged
-        write_once(paths.analyzers / STANDALONE_FILE.name, _bytes(STANDALONE_FILE))
+        for file in standalone_files():
+            write_once(paths.analyzers / file.name, _bytes(file))
     allowed = {"allowed": list(consumed.packet.environment_allowed)}
     write_once(paths.host / "env.json", canonical_json(allowed))
     return paths

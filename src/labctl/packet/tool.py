@@ -1,15 +1,17 @@
 """labctl's own identity: the digest of its files, and of the part of them that judges."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import labctl
-from labctl.digest import dirhash_of_files, sha256_file
+from labctl.digest import dirhash, dirhash_of_files, sha256_file
 from labctl.packet.model import PinnedAnalyzer, Tool
 
 PACKAGE_FOLDER = Path(labctl.__file__).parent
 ANALYZER_NAME = "labctl"
 STANDALONE_NAME = "standalone"
-STANDALONE_FILE = PACKAGE_FOLDER / "standalone" / "analyze_run.py"
+STANDALONE_FOLDER = PACKAGE_FOLDER / "standalone"
+STANDALONE_FILE = STANDALONE_FOLDER / "analyze_run.py"
 # Everything that the analyzer process may load; a test holds this list against what it does load.
 ANALYZER_PARTS = (
     "__init__.py",
@@ -46,8 +48,19 @@ def analyzer_identity() -> PinnedAnalyzer:
 
 
 def standalone_identity() -> PinnedAnalyzer:
-    """The digest of the one file of the analyzer that stands alone."""
-    return PinnedAnalyzer(name=STANDALONE_NAME, sha256=sha256_file(STANDALONE_FILE)[0])
+    """The digest of the analyzer that stands alone."""
+    digests = {file.name: sha256_file(file)[0] for file in standalone_files()}
+    return PinnedAnalyzer(name=STANDALONE_NAME, sha256=standalone_sha256(digests))
+
+
+def standalone_files() -> tuple[Path, ...]:
+    """The files of the analyzer that stands alone: all that it loads, and all that a run keeps a copy of."""
+    return tuple(sorted(STANDALONE_FOLDER.glob("[!_.]*.py")))
+
+
+def standalone_sha256(digests: Mapping[str, str]) -> str:
+    """The digest of a standalone analyzer, given those of its files by name; earlier releases had one file."""
+    return dirhash(digests) if len(digests) > 1 else "".join(digests.values())
 
 
 def analyzer_identities() -> tuple[PinnedAnalyzer, ...]:

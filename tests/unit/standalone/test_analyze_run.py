@@ -1,7 +1,10 @@
 """The analyzer that shares no code: it says what labctl says of every spoiled run, and needs nothing but Python."""
 
 import ast
+import hashlib
 import json
+import os
+import py_compile
 import shutil
 import subprocess
 import sys
@@ -14,11 +17,12 @@ import pytest
 from labctl.agreement import REQUIRED, disagreements
 from labctl.analyze.sealed_run import analyze_run
 from labctl.frozen import canonical_json
-from labctl.packet.tool import STANDALONE_FILE, analyzer_identity, standalone_identity
+from labctl.packet.tool import STANDALONE_FILE, analyzer_identity, standalone_files, standalone_identity
 from labctl.prereg.model import Api
 from labctl.records.run import PhaseAnswer
 from labctl.records.verdict import Verdict, VerdictKind
 from labctl.standalone import analyze_run as standalone
+from labctl.standalone.sealed_files import Broken
 from tests.fakes.run_builder import RunBuilder, json_edit
 
 Spoil = Callable[[RunBuilder], object]
@@ -160,12 +164,59 @@ def test_it_runs_alone_from_the_root_folder_on_a_copy(tmp_path: Path) -> None:
     builder.seal(tmp_path / "here")
     copy = tmp_path / "there" / builder.root.name
     shutil.copytree(builder.root, copy)
-    file = shutil.copy(STANDALONE_FILE, tmp_path / "analyze_run.py")
+    folder = tmp_path / "analyzers"
+    file = copy_analyzer(folder)
     answer = subprocess.run(
-        [sys.executable, "-I", "-S", file, str(copy)], capture_output=True, check=True, env={}, cwd="/"
+        [sys.executable, "-I", "-P", "-S", str(file), str(copy)], capture_output=True, check=True, env={}, cwd="/"
     )
     assert json.loads(answer.stdout) == standalone.judge_run(builder.root)
     assert answer.stderr == b""
+    assert {path.name for path in folder.iterdir()} == {path.name for path in standalone_files()}
+
+
+def copy_analyzer(folder: Path) -> Path:
+    folder.mkdir()
+    for file in standalone_files():
+        shutil.copyfile(file, folder / file.name)
+    return folder / STANDALONE_FILE.name
+
+
+def test_a_changed_or_added_part_is_another_analyzer(tmp_path: Path) -> None:
+    file = copy_analyzer(tmp_path / "analyzers")
+    said = [asked_for_identity(file)]
+    (file.parent / "added.py").write_bytes(b"")
+    said.append(asked_for_identity(file))
+    (file.parent / "added.py").unlink()
+    part = file.parent / "wire_reading.py"
+    part.write_bytes(part.read_bytes() + b"\n")
+    said.append(asked_for_identity(file))
+    assert said[0] == standalone_identity().model_dump(mode="json")
+    assert len({one["sha256"] for one in said}) == 3
+
+
+def test_a_part_is_looked_for_in_its_own_folder_and_compiled_code_beside_it_is_not_run(tmp_path: Path) -> None:
+    file = copy_analyzer(tmp_path / "analyzers")
+    part = file.parent / "wire_reading.py"
+    source, state = part.read_bytes(), part.stat()
+    part.write_bytes(b"raise SystemExit(9)".ljust(len(source)))
+    py_compile.compile(str(part), doraise=True)
+    part.write_bytes(source)
+    os.utime(part, ns=(state.st_atime_ns, state.st_mtime_ns))
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "wire_reading.py").write_text("raise SystemExit(9)")
+    environment = {"PYTHONPATH": str(elsewhere)}
+    answer = subprocess.run(
+        [sys.executable, "-S", str(file), "--identity"], capture_output=True, check=True, env=environment, cwd=elsewhere
+    )
+    assert json.loads(answer.stdout) == standalone_identity().model_dump(mode="json")
+
+
+def asked_for_identity(file: Path) -> dict[str, str]:
+    answer = subprocess.run(
+        [sys.executable, "-I", "-S", str(file), "--identity"], capture_output=True, check=True, env={}
+    )
+    return dict(json.loads(answer.stdout))
 
 
 @pytest.mark.parametrize("name", ["data/legs/02-B1/wire/01.bin", "data/outcome.json", "manifest-sha256.txt"])
@@ -177,7 +228,7 @@ def test_one_changed_bit_is_named_and_judged_by_nobody(name: str, tmp_path: Path
     data[len(data) // 2] ^= 1
     path.chmod(0o600)
     path.write_bytes(bytes(data))
-    with pytest.raises(standalone.Broken) as caught:
+    with pytest.raises(Broken) as caught:
         standalone.judge_run(builder.root)
     assert any(name in str(problem) for problem in caught.value.args)
 
@@ -187,22 +238,33 @@ def test_a_file_that_nobody_sealed_and_one_that_is_gone_are_refused(tmp_path: Pa
     builder.seal(tmp_path)
     (builder.root / "data").chmod(0o700)
     (builder.root / "data/extra.txt").write_bytes(b"x")
-    with pytest.raises(standalone.Broken, match=r"extra\.txt"):
+    with pytest.raises(Broken, match=r"extra\.txt"):
         standalone.judge_run(builder.root)
 
 
 def test_its_identity_is_the_digest_of_its_own_bytes() -> None:
-    answer = subprocess.run(
-        [sys.executable, "-I", "-S", str(STANDALONE_FILE), "--identity"], capture_output=True, check=True, env={}
-    )
-    assert json.loads(answer.stdout) == standalone_identity().model_dump(mode="json")
+    assert asked_for_identity(STANDALONE_FILE) == standalone_identity().model_dump(mode="json")
 
 
-def test_it_imports_the_standard_library_and_nothing_else() -> None:
-    tree = ast.parse(STANDALONE_FILE.read_text())
+def test_whoever_has_sha256sum_can_tell_its_digest() -> None:
+    lines = subprocess.run(
+        ["sha256sum", *(file.name for file in standalone_files())],
+        capture_output=True,
+        check=True,
+        cwd=STANDALONE_FILE.parent,
+    ).stdout
+    assert hashlib.sha256(lines).hexdigest() == standalone_identity().sha256
+
+
+@pytest.mark.parametrize("file", standalone_files(), ids=lambda file: file.name)
+def test_it_imports_the_standard_library_and_its_own_parts_and_nothing_else(file: Path) -> None:
+    tree = ast.parse(file.read_text())
     names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
-    names |= {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    names |= {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and not node.level}
+    parts = {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level == 1}
     assert {name.partition(".")[0] for name in names} <= set(sys.stdlib_module_names)
+    assert parts - {"None"} <= {part.stem for part in standalone_files()}
+    assert not [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level > 1]
     calls = {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
     assert not calls & {"__import__", "exec", "eval", "importlib.import_module"}
 

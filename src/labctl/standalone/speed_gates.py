@@ -1,0 +1,84 @@
+"""Gates on speed, and the effect; each public function that takes a gate is named after a kind."""
+
+from collections.abc import Iterator
+from fractions import Fraction
+from math import comb
+from typing import Any
+
+from .gate_findings import Gate, compare
+from .row_figures import figure, gain_percent, headline, quantile
+from .run_reading import Run
+from .sealed_files import Doc
+
+
+def _pairs(run: Run, metric: str) -> Iterator[tuple[str, int, bool, dict[str, Any]]]:
+    for control, candidate in zip(run.arm("A"), run.arm("B"), strict=False):
+        before, after = ([row.metrics.get(metric) for row in leg.rows] for leg in (control, candidate))
+        both = [(a, b) for a, b in zip(before, after, strict=False) if a is not None and b is not None]
+        heads = [one for leg in (candidate, control) if (one := headline(leg.rows, metric)) is not None]
+        count, found = max(len(before), len(after)), Doc()
+        found["row_wins"] = sum(b > a for a, b in both)  # a tie is a loss, and so is a row that does not count
+        found |= {"headline_gain": gain_percent(heads[0], heads[1])} if len(heads) > 1 else {}
+        gains = [gain_percent(b, a) for a, b in both]
+        found |= {"median_paired_gain": quantile(gains)} if gains and len(gains) == count else {}
+        yield f"{candidate.name} vs {control.name}", count, None not in before and len(before) == count, found
+
+
+def effect(run: Run) -> list[Doc]:
+    """Gains, by pair and overall."""
+    found = [figure(key, pair[0], value, "") for pair in _pairs(run, run.metric) for key, value in pair[3].items()]
+    heads = [[headline(leg.rows, run.metric) for leg in run.arm(arm)] for arm in "BA"]
+    if all(heads) and None not in heads[0] + heads[1]:
+        gain = gain_percent(*(sum((one for one in arm if one), Fraction(0)) / len(arm) for arm in heads))
+        found.append(figure("gain_of_mean_headlines", "", gain, "percent"))
+    return found
+
+
+def pair(gate: Gate, run: Run, said: Doc) -> None:
+    """Every pair wins by what was registered."""
+    pairs = list(_pairs(run, said["metric"]))
+    gate.knows(pairs or None, "run", "a pair of starts")
+    for name, rows, is_sound, values in pairs:
+        tail = sum(comb(rows, count) for count in range(values["row_wins"], rows + 1))
+        gate.note(name, "", **values, sign_test_p=Fraction(tail, 2**rows))
+        if gate.knows(is_sound or None, name, f"{said['metric']} of a control row"):
+            for key in ("row_wins", "headline_gain_percent", "median_paired_gain_percent"):
+                floor, value = said[f"min_{key}"], values.get(key.removesuffix("_percent"))
+                is_met = floor is None or (value is not None and value >= Fraction(floor))
+                gate.holds(name, f"{key} of at least {floor}: {value}", is_met=is_met)
+
+
+def control_near(gate: Gate, run: Run, said: Doc) -> None:
+    """The control is as fast as it was known to be."""
+    reference, within = Fraction(said["reference"]), Fraction(said["within_percent"])
+    for leg in run.arm("A"):
+        if gate.knows(speed := headline(leg.rows, run.metric), leg.name, run.metric):
+            is_near = abs(speed - reference) * 100 <= reference * within
+            gate.holds(leg.name, f"headline {float(speed)} within {within} % of {reference}", is_met=is_near)
+            gate.note(leg.name, "tokens/s", **{run.metric: speed})
+            gate.note(leg.name, "percent", distance=gain_percent(speed, reference))
+
+
+def decision(gate: Gate, run: Run, said: Doc) -> None:
+    """The slower candidate start exceeds the floor."""
+    rows = {leg.name: leg.rows for leg in run.legs}
+    speeds = {name: headline(rows.get(name, []), said["headline"]) for name in run.order}
+    known = [(name[0], speed) for name, speed in speeds.items() if gate.knows(speed, name, said["headline"])]
+    candidates, controls = ([speed for one, speed in known if one == arm] for arm in "BA")
+    if gate.gaps or not gate.knows((candidates and controls) or None, "run", "a start of each arm"):
+        return
+    reported, margin = min(candidates), min(candidates) - max(controls)
+    gate.note("", "tokens/s", reported_value=reported, lower_candidate_minus_higher_control=margin)
+    gate.holds("run", "a reported value above 0", is_met=reported > 0)
+    if said["record_to_beat"] is not None:
+        floor = Fraction(said["record_to_beat"]) * (100 + Fraction(said["floor_over_record_percent"] or 0)) / 100
+        gate.note("", "tokens/s", practical_floor=floor)
+        gate.holds("run", f"{float(reported)} above the practical floor {float(floor)}", is_met=reported > floor)
+
+
+def is_exact_within_arms(run: Run) -> bool:
+    """Whether all starts of each arm answered alike."""
+    gate = Gate("within_arms", "within_arms")
+    for legs in filter(None, (run.arm("A"), run.arm("B"))):
+        compare(gate, legs[1:], [row.told for row in legs[0].rows])
+    return not gate.misses
