@@ -57,6 +57,7 @@ def _leg(name: str, index: int, given: Speeds) -> LegEvidence:
         before=None,
         after=None,
         log=None,
+        telemetry=None,
         maps=None,
         wires=(),
         rows=tuple(_row(number, rate) for number, rate in enumerate(rates, start=1)),

@@ -41,6 +41,7 @@ class LegEvidence:
     before: Counters | None
     after: Counters | None
     log: bytes | None
+    telemetry: bytes | None
     maps: tuple[str, ...] | None
     wires: tuple[WireRow, ...]
     rows: tuple[StreamRow, ...]

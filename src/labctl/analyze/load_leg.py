@@ -44,6 +44,7 @@ def load_leg(reader: RecordReader, evidence: RunEvidence, index: int) -> LegEvid
         before=reader.counters(f"{at}/metrics-before.prom", evidence.engine, because=because),
         after=reader.counters(f"{at}/metrics-after.prom", evidence.engine, because=because),
         log=reader.bytes_of(f"{at}/server.log", because=because),
+        telemetry=reader.bytes_of(f"{at}/telemetry.jsonl", because=None),
         maps=_maps(reader, at, because),
         wires=wires,
         rows=_rows(wires),

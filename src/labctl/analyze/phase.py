@@ -9,7 +9,7 @@ from labctl.protocol import FIRST_PAIR
 from labctl.records.run import PhaseAnswer
 from labctl.records.verdict import GateResult
 
-LATER_KINDS = frozenset({"decision", "control_near"})
+LATER_KINDS = frozenset({"decision", "control_near", "moving_difference"})
 
 
 def answer_phase(evidence: RunEvidence, analyzer_sha256: str, problems: tuple[Problem, ...]) -> PhaseAnswer:

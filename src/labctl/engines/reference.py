@@ -1,15 +1,16 @@
 """What the embedded endpoint calls things: vLLM's names for the subset that it serves."""
 
 from labctl.engines.vllm import COUNTERS, ENDPOINTS, OFF_WHEN_ABSENT
-from labctl.engines.vocabulary import EngineVocabulary, ForbiddenOption
+from labctl.engines.vocabulary import CounterNames, EngineVocabulary, ForbiddenOption
 
 VERSION = "reference-1"
+NOT_SERVED = {"kv_cache_usage", "token_time_sum"}
 
 VOCABULARY = EngineVocabulary(
     engine="reference",
     versions=VERSION,
     version_pattern=VERSION,
-    counters=COUNTERS,
+    counters=CounterNames.model_validate(COUNTERS.model_dump(exclude=NOT_SERVED)),
     off_when_absent=OFF_WHEN_ABSENT,
     speculation_length_option="--speculative-config",
     endpoints=ENDPOINTS,

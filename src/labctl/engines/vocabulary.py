@@ -7,6 +7,11 @@ from pydantic import Field
 from labctl.frozen import FrozenModel
 
 
+def _is_absent(value: object) -> bool:
+    """Names that came later are left out where unknown, so that earlier vocabularies keep their one canonical form."""
+    return value is None
+
+
 class CounterNames(FrozenModel):
     """Prometheus sample names; a name that the version does not have is null."""
 
@@ -38,6 +43,12 @@ class CounterNames(FrozenModel):
     """Requests in work, a gauge."""
     requests_waiting: str
     """Requests that wait, a gauge."""
+    cache_config: str | None = Field(default=None, exclude_if=_is_absent)
+    """The cache's configuration, a gauge whose labels say how many blocks of how many tokens there are."""
+    kv_cache_usage: str | None = Field(default=None, exclude_if=_is_absent)
+    """The share of the cache of keys and values that is in use, a gauge."""
+    token_time_sum: str | None = Field(default=None, exclude_if=_is_absent)
+    """Seconds between tokens of one request, summed."""
 
 
 class Endpoints(FrozenModel):
@@ -93,5 +104,7 @@ class EngineVocabulary(FrozenModel):
     """A byte pattern of the log line that warns of an unknown environment variable."""
     deny_patterns: tuple[str, ...]
     """Byte patterns of log lines that no clean log holds (exceptions, fallbacks)."""
+    kv_capacity_pattern: str | None = Field(default=None, exclude_if=_is_absent)
+    """A byte pattern of the log line that says how many `tokens` (a named group) the cache holds."""
     is_stand_in: bool = False
     """Whether the engine is labctl's embedded endpoint, which every verdict must say."""

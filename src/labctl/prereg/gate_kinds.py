@@ -6,6 +6,7 @@ from pydantic import Field
 
 from labctl.frozen import DecimalText, FrozenModel
 from labctl.prereg.field_types import GateId, Line, MetricId
+from labctl.prereg.start_gates import OutputGate, Roofline, ServerGate
 
 
 class ExactTokens(FrozenModel):
@@ -114,7 +115,17 @@ class ControlNear(FrozenModel):
 
 
 Gate = Annotated[
-    ExactTokens | CrossLegExact | Cold | Accounting | CleanLog | Pair | ControlNear, Field(discriminator="kind")
+    ExactTokens
+    | CrossLegExact
+    | Cold
+    | Accounting
+    | CleanLog
+    | OutputGate
+    | ServerGate
+    | Pair
+    | ControlNear
+    | Roofline,
+    Field(discriminator="kind"),
 ]
 
 

@@ -35,7 +35,7 @@ def judge_exact_tokens(evidence: RunEvidence, gate: ExactTokens) -> GateOutcome:
     if not has_rows(evidence.legs):
         findings.lacks(NO_ROW)
         return findings.outcome()
-    expected = _expected(evidence)
+    expected = expected_rows(evidence)
     if expected is None:
         findings.lacks("neither a teacher nor a first control start is there")
         return findings.outcome()
@@ -63,7 +63,7 @@ def compare_rows(findings: Findings, leg: LegEvidence, expected: tuple[ExpectedR
     """Check every row of a start; rows that are missing on either side miss."""
     findings.equal("rows", leg.name, len(expected), len(leg.rows))
     for row, wanted in zip(leg.rows, expected, strict=False):
-        _compare_row(findings, f"{leg.name} row {row.row}", row, wanted)
+        compare_row(findings, f"{leg.name} row {row.row}", row, wanted)
 
 
 def add_row_counts(findings: Findings, legs: Iterable[LegEvidence], expected: tuple[ExpectedRow, ...]) -> None:
@@ -97,7 +97,7 @@ def is_degenerate(token_ids: tuple[int, ...]) -> bool:
 
 def moving_differences(evidence: RunEvidence) -> tuple[str, ...]:
     """Rows whose first difference from the expected tokens moves between equal starts: state, or unset memory."""
-    expected = _expected(evidence) or ()
+    expected = expected_rows(evidence) or ()
     lines = []
     for arm in Arm:
         legs = [leg for leg in evidence.arm(arm) if len(leg.rows) == len(expected)]
@@ -111,7 +111,8 @@ def moving_differences(evidence: RunEvidence) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _expected(evidence: RunEvidence) -> tuple[ExpectedRow, ...] | None:
+def expected_rows(evidence: RunEvidence) -> tuple[ExpectedRow, ...] | None:
+    """What every start must be equal to: the teacher's rows, or those of the first control start."""
     if evidence.packet.preregistration.oracle == "first_control":
         controls = evidence.arm(Arm.CONTROL)
         return expected_of(controls[0]) if controls else None
@@ -122,7 +123,8 @@ def _of_teacher(row: OracleRow) -> ExpectedRow:
     return ExpectedRow("teacher", row.token_ids, row.text_sha256, row.finish_reason, row.prompt_token_ids_sha256)
 
 
-def _compare_row(findings: Findings, where: str, row: StreamRow, wanted: ExpectedRow) -> None:
+def compare_row(findings: Findings, where: str, row: StreamRow, wanted: ExpectedRow) -> None:
+    """Check one row, and name its first difference."""
     findings.holds("token ids", where, ("at least one", "none"), is_met=bool(row.token_ids) and bool(wanted.token_ids))
     position = first_difference(row.token_ids, wanted.token_ids)
     if position is not None:

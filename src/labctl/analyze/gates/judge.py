@@ -2,44 +2,30 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import assert_never
 
 from labctl.analyze.evidence import RunEvidence
-from labctl.analyze.gates.accounting import judge_accounting
-from labctl.analyze.gates.clean_log import judge_clean_log
-from labctl.analyze.gates.cold import judge_cold
 from labctl.analyze.gates.complete_rows import judge_complete_rows
-from labctl.analyze.gates.control_near import judge_control_near
-from labctl.analyze.gates.cross_leg_exact import is_exact_within_arms, judge_cross_leg_exact
+from labctl.analyze.gates.cross_leg_exact import is_exact_within_arms
 from labctl.analyze.gates.decision import judge_decision
-from labctl.analyze.gates.exact_tokens import judge_exact_tokens
 from labctl.analyze.gates.findings import withheld
 from labctl.analyze.gates.identity import judge_identity
-from labctl.analyze.gates.pair import judge_pair
+from labctl.analyze.gates.registered import judge_registered
 from labctl.analyze.gates.treatment import judge_treatment
 from labctl.prereg.field_types import MetricId
-from labctl.prereg.gate_kinds import (
-    Accounting,
-    CleanLog,
-    Cold,
-    ControlNear,
-    CrossLegExact,
-    ExactTokens,
-    Gate,
-    Pair,
-    gate_id,
-)
+from labctl.prereg.gate_kinds import Pair, gate_id
 from labctl.prereg.model import CampaignClass, Preregistration
 from labctl.records.verdict import GateOutcome, GateResult
 
-EXACTNESS = frozenset({"exact_tokens", "cross_leg_exact"})
-TIMING = frozenset({"pair", "control_near", "decision"})
+EXACTNESS = frozenset({"exact_tokens", "cross_leg_exact", "long_then_next", "rollover", "moving_difference"})
+WORTHLESS = frozenset({"degenerate_output"})
+"""Kinds whose failure leaves a speed without worth although no token differs."""
+TIMING = frozenset({"pair", "control_near", "roofline", "decision"})
 STAGES = (
     ("identity",),
-    ("complete_rows", "cold", "clean_log", "treatment"),
-    ("exact_tokens", "cross_leg_exact"),
-    ("accounting",),
-    ("pair", "control_near", "decision"),
+    ("complete_rows", "cold", "clean_log", "treatment", "kv_capacity", "resident_memory", "postflight"),
+    ("exact_tokens", "cross_leg_exact", "degenerate_output", "long_then_next", "rollover", "moving_difference"),
+    ("accounting", "acceptance", "survival_shape"),
+    ("pair", "control_near", "roofline", "decision"),
 )
 NOT_EXACT = "not looked at: exactness did not pass; figures are diagnostic"
 STOPPED = "not looked at: the run stopped after the first pair by the registered rule"
@@ -115,34 +101,14 @@ def _judges(evidence: RunEvidence) -> dict[str, Callable[[], GateOutcome]]:
         "complete_rows": lambda: judge_complete_rows(evidence),
     }
     treatment, decision = preregistration.treatment, preregistration.decision
+    metric = headline_metric(preregistration)
     if treatment is not None:
         judges["treatment"] = lambda: judge_treatment(evidence, treatment.proof)
     if decision is not None:
         judges["decision"] = lambda: judge_decision(evidence, decision)
     for gate in preregistration.gates:
-        judges[gate_id(gate)] = lambda gate=gate: _judge_registered(evidence, gate)  # type: ignore[misc] # bound now
+        judges[gate_id(gate)] = lambda gate=gate: judge_registered(evidence, gate, metric)  # type: ignore[misc] # now
     return judges
-
-
-def _judge_registered(evidence: RunEvidence, gate: Gate) -> GateOutcome:
-    match gate:
-        case ExactTokens():
-            outcome = judge_exact_tokens(evidence, gate)
-        case CrossLegExact():
-            outcome = judge_cross_leg_exact(evidence, gate)
-        case Cold():
-            outcome = judge_cold(evidence, gate)
-        case Accounting():
-            outcome = judge_accounting(evidence, gate)
-        case CleanLog():
-            outcome = judge_clean_log(evidence, gate)
-        case Pair():
-            outcome = judge_pair(evidence, gate)
-        case ControlNear():
-            outcome = judge_control_near(evidence, gate, headline_metric(evidence.packet.preregistration))
-        case _:
-            assert_never(gate)
-    return outcome
 
 
 def _withheld_reason(evidence: RunEvidence, kind: str, before: list[GateOutcome], *, stopped: bool) -> str | None:
@@ -160,4 +126,5 @@ def _has_exactness(evidence: RunEvidence, before: list[GateOutcome]) -> bool:
     # A comparison registers that the arms may differ: there, what must be exact is each arm within itself.
     if evidence.packet.preregistration.campaign_class is CampaignClass.COMPARISON:
         return is_exact_within_arms(evidence)
-    return all(outcome.result is GateResult.PASSED for outcome in before if outcome.kind in EXACTNESS)
+    needed = EXACTNESS | WORTHLESS
+    return all(outcome.result is GateResult.PASSED for outcome in before if outcome.kind in needed)
