@@ -43,6 +43,7 @@ class Code(StrEnum):
     UNSAFE_ROOT = "UNSAFE_ROOT"  # symlink, foreign owner, group- or world-writable, forbidden file system
     DISK_FULL = "DISK_FULL"
     HOST_BUSY = "HOST_BUSY"
+    WRONG_CARD = "WRONG_CARD"  # a card is missing, hidden, or another one than was selected
     REHEARSAL_MISSING = "REHEARSAL_MISSING"
     CONSUMED = "CONSUMED"
     CONSUMED_BY_UNKNOWN = "CONSUMED_BY_UNKNOWN"  # something that labctl did not write lies at the marker's path

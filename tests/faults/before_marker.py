@@ -20,6 +20,7 @@ from labctl.codes import Code
 from labctl.durable import make_folders, write_once
 from labctl.errors import InvalidPreregistration, MissingReview
 from labctl.frozen import canonical_json, strict_json
+from labctl.host.devices.discovery import discover, reader_of, select
 from labctl.host.storage import open_trusted_folder
 from labctl.leg.claim import require_place
 from labctl.packet.approval import ApprovalRequest, make_approval
@@ -34,7 +35,9 @@ from labctl.packet.model_files import verify_model
 from labctl.packet.review import ReviewedPacket, require_reviews
 from labctl.packet.review_count import FiledApproval, Policy, count_approvals
 from labctl.packet.source import verify_work_tree
+from labctl.prereg.cards import Cards, CardVendor
 from labctl.prereg.checking import check_paths
+from labctl.prereg.host_profile import Devices
 from labctl.prereg.model import InstalledSource
 from labctl.rundir import AuthorizationPaths
 from labctl.servers.sockets import prove_port_free
@@ -193,6 +196,13 @@ def host_busy(folder: Path) -> None:
         for process in load:
             process.kill()
             process.wait()
+
+
+def wrong_card(folder: Path) -> None:
+    """A campaign that names a CPU which no machine has."""
+    cards = Cards(vendor=CardVendor.CPU, count=1, identities=("cpu:8191",))
+    devices = Devices(xpu_smi=str(folder / "xpu-smi"))
+    select(discover(reader_of(cards, devices), devices, SystemClock()), cards)
 
 
 def rehearsal_missing(folder: Path) -> None:

@@ -52,6 +52,7 @@ INJECTIONS: Mapping[Code, Injection] = MappingProxyType(
         Code.UNSAFE_ROOT: before.unsafe_root,
         Code.DISK_FULL: before.disk_full,
         Code.HOST_BUSY: before.host_busy,
+        Code.WRONG_CARD: before.wrong_card,
         Code.REHEARSAL_MISSING: before.rehearsal_missing,
         Code.NOT_FOUND: before.not_found,
         Code.AMBIGUOUS: before.ambiguous,

@@ -5,7 +5,8 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from labctl.frozen import FrozenModel, SafeName
-from labctl.prereg.field_types import EnvironmentName, Line
+from labctl.prereg.cards import Cards
+from labctl.prereg.field_types import EnvironmentName, Line, is_absent
 
 MachinePath = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f]+$", max_length=1024)]
 Percent = Annotated[int, Field(ge=1, le=100)]
@@ -53,6 +54,23 @@ class Idle(FrozenModel):
     """The highest share of all CPUs that other processes may use in the window."""
 
 
+class Devices(FrozenModel):
+    """How cards are looked at, and when they count as free."""
+
+    xpu_smi: MachinePath = "/usr/bin/xpu-smi"
+    """Intel's tool: the program itself, no wrapper."""
+    timeout_s: Annotated[int, Field(ge=1, le=600)] = 30
+    """Seconds after which a tool that does not answer is given up."""
+    max_memory_used_mib: Annotated[int, Field(ge=0)] = 1024
+    """Device memory that may be in use before a start."""
+    memory_slack_mib: Annotated[int, Field(ge=0)] = 64
+    """By how much more may be in use after a leg than before it."""
+    tolerated_processes: tuple[Line, ...] = ("nvidia-persistenced",)
+    """Names of services that may hold a card open all the time."""
+    idle_cards: Cards | None = None
+    """Cards that must be free before an endpoint campaign starts; null: none."""
+
+
 class HostProfile(FrozenModel):
     """One machine, or one kind of machine."""
 
@@ -78,5 +96,7 @@ class HostProfile(FrozenModel):
     """Model folders by key."""
     environment_passed: tuple[EnvironmentName, ...] = ()
     """Names of ambient variables that servers get as they are."""
+    devices: Devices | None = Field(default=None, exclude_if=is_absent)
+    """How cards are looked at; null: as the defaults say."""
     remote: Line | None = None
     """The git remote that witnesses commits and the ledger; needed for class record."""
