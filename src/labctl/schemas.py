@@ -14,12 +14,14 @@ from labctl.errors import Problem, Refused
 from labctl.frozen import FrozenModel
 from labctl.prereg.host_profile import HostProfile
 from labctl.prereg.model import Preregistration
+from labctl.prereg.noise import NoiseRecord
 from labctl.prereg.suite import Oracle, Suite
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _MODELS_PACKAGE = "labctl.prereg."
 _MODELS: dict[str, tuple[str, type[FrozenModel]]] = {
     "host.schema.json": ("labctl host profile", HostProfile),
+    "noise.schema.json": ("labctl noise record", NoiseRecord),
     "oracle.schema.json": ("labctl oracle", Oracle),
     "preregistration.schema.json": ("labctl preregistration", Preregistration),
     "suite.schema.json": ("labctl suite", Suite),

@@ -88,7 +88,7 @@ def _input_paths(campaign: LoadedCampaign) -> Iterator[tuple[str, Path]]:
     if campaign.allowed_signers is not None:
         yield "allowed_signers", campaign.allowed_signers
     if campaign.noise_record is not None:
-        yield "noise.json", campaign.noise_record
+        yield "noise.json", campaign.noise_record.path
     for model in said.models:
         yield manifest_role(model.name), root / model.manifest
     for index, patches in campaign.patches.items():

@@ -9,8 +9,10 @@ from labctl.prereg.load import try_host_profile, try_preregistration, try_suite
 from labctl.prereg.model import GitSource, Preregistration, TeacherOracle
 from labctl.prereg.model_manifest import ModelManifest, try_model_manifest
 from labctl.prereg.named_files import NamedFiles
+from labctl.prereg.noise import NoiseRecord
+from labctl.prereg.noise_file import try_noise_record
 from labctl.prereg.oracle_file import try_oracle
-from labctl.prereg.rules.fit import host_fits, oracle_fits, suite_fits
+from labctl.prereg.rules.fit import host_fits, noise_fits, oracle_fits, suite_fits
 from labctl.prereg.suite import Oracle, Suite
 
 
@@ -25,14 +27,15 @@ class LoadedCampaign:
     oracle: Loaded[Oracle] | None
     models: dict[str, Loaded[ModelManifest]]
     allowed_signers: Path | None
-    noise_record: Path | None
+    noise_record: Loaded[NoiseRecord] | None
     patches: dict[int, tuple[Path, ...]]
 
     def paths(self) -> tuple[Path, ...]:
         """Every file of the campaign, the preregistration first."""
         oracle = [] if self.oracle is None else [self.oracle.path]
         manifests = [manifest.path for manifest in self.models.values()]
-        named = [path for path in (self.allowed_signers, self.noise_record) if path is not None]
+        noise = None if self.noise_record is None else self.noise_record.path
+        named = [path for path in (self.allowed_signers, noise) if path is not None]
         patches = [path for series in self.patches.values() for path in series]
         first = [self.preregistration.path, self.host.path, self.suite.path]
         return tuple(dict.fromkeys([*first, *oracle, *manifests, *named, *patches]))
@@ -69,18 +72,22 @@ def _campaign(files: NamedFiles) -> LoadedCampaign | None:
         for index, model in enumerate(said.models)
     }
     signers = files.here(("reviews", "allowed_signers"), said.reviews.allowed_signers)
-    noise = files.here(("power", "noise_record"), said.power.noise_record if said.power else None)
+    noise: Attempt[NoiseRecord] = Attempt(None, ())
+    if said.power is not None:
+        noise = files.read(("power", "noise_record"), said.power.noise_record, try_noise_record)
     patches = {
         index: files.series(("sources", index, "patches"), source.patches)
         for index, source in enumerate(said.sources)
         if isinstance(source, GitSource)
     }
     _hold_together(files, host, suite, oracle)
+    if noise.loaded is not None:
+        files.add(noise_fits(said, noise.loaded.model))
     models = {name: manifest for name, manifest in manifests.items() if manifest is not None}
     if host.loaded is None or suite.loaded is None:
         return None
     found = (files.preregistration, files.root, host.loaded, suite.loaded, oracle.loaded)
-    return LoadedCampaign(*found, models, signers, noise, patches)
+    return LoadedCampaign(*found, models, signers, noise.loaded, patches)
 
 
 def _hold_together(

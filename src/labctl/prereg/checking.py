@@ -12,10 +12,12 @@ from labctl.prereg.campaign_files import load_campaign
 from labctl.prereg.kinds import kind_of
 from labctl.prereg.load import load_host_profile, load_suite
 from labctl.prereg.model_manifest import load_model_manifest
+from labctl.prereg.noise_file import load_noise_record
 from labctl.prereg.oracle_file import load_oracle
 
 _YAML = frozenset({".yaml", ".yml"})
-_BY_FOLDER = {"oracles": ".json", "models": ".sha256"}
+_NOISE = "noise"
+_BY_FOLDER = {"oracles": ".json", _NOISE: ".json", "models": ".sha256"}
 
 
 class FileReport(NamedTuple):
@@ -85,6 +87,8 @@ def _load(path: Path) -> object:
             Problem(Code.BAD_PATH, where, "a campaign file or a folder of them", got, "correct the path")
         )
     match path.suffix:
+        case ".json" if path.absolute().parent.name == _NOISE:
+            return load_noise_record(path)
         case ".json":
             return load_oracle(path)
         case ".sha256":

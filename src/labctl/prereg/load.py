@@ -5,6 +5,7 @@ from typing import get_args
 
 from labctl.errors import InvalidPreregistration
 from labctl.prereg.campaign_file import Attempt, FileT, Loaded, attempt, read_campaign_file, shown_path
+from labctl.prereg.designs import with_order
 from labctl.prereg.host_profile import HostProfile
 from labctl.prereg.kinds import other_kind
 from labctl.prereg.model import Preregistration
@@ -65,4 +66,5 @@ def _try_yaml(path: Path, kind: type[FileT], rules: Rules[FileT]) -> Attempt[Fil
     (wanted,) = get_args(kind.model_fields["kind"].annotation)
     if problem := other_kind(document, wanted):
         return Attempt(None, (problem,))
+    document = document._replace(tree=with_order(document.tree)) if wanted == "endpoint" else document
     return attempt(path, data, validate(document, kind, rules))

@@ -39,7 +39,8 @@ def test_a_campaign_comes_with_every_file_that_it_names(root: Path) -> None:
     assert campaign.oracle is not None
     assert list(campaign.models) == ["target"]
     assert campaign.allowed_signers == root / "keys" / "allowed_signers"
-    assert campaign.noise_record == root / "noise" / "bench.json"
+    assert campaign.noise_record is not None
+    assert campaign.noise_record.path == root / "noise" / "bench.json"
 
 
 def test_a_campaign_without_a_teacher_has_no_oracle(root: Path) -> None:

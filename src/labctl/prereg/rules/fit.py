@@ -7,6 +7,7 @@ from labctl.prereg.finding import Anchor, Finding
 from labctl.prereg.gate_kinds import Cold, Pair
 from labctl.prereg.host_profile import HostProfile
 from labctl.prereg.model import Api, CampaignClass, GitSource, Preregistration
+from labctl.prereg.noise import NoiseRecord
 from labctl.prereg.places import TreePath
 from labctl.prereg.rules.gates import TOKENS_OF_A_WINDOW, WINDOW_METRICS, gates_of
 from labctl.prereg.suite import Oracle, Suite
@@ -44,6 +45,14 @@ def _ambient_is_not_registered(preregistration: Preregistration, host: HostProfi
     treatment = preregistration.treatment
     if isinstance(treatment, EnvironmentTreatment) and treatment.environment in host.environment_passed:
         yield Finding(("treatment", "environment"), expected, treatment.environment, do)
+
+
+def noise_fits(preregistration: Preregistration, noise: NoiseRecord) -> Iterator[Finding]:
+    """The noise is that of the metric whose effect is planned."""
+    decision = preregistration.decision
+    if decision is not None and noise.metric != decision.headline:
+        expected, do = f"a noise record of {decision.headline}", "pool calibration runs of that metric"
+        yield Finding(("power", "noise_record"), expected, noise.metric, do)
 
 
 def suite_fits(preregistration: Preregistration, suite: Suite) -> Iterator[Finding]:

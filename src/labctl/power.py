@@ -1,0 +1,71 @@
+"""Power: what a planned campaign can see, given how far equal starts lie apart (noncentral t over starts).
+
+The analysis that is planned for compares the mean log headline of the arms with the pooled spread between starts of one
+arm: rA + rB - 2 degrees of freedom. `docs/statistics.md` has the formulas and what they leave out.
+"""
+
+import math
+from dataclasses import dataclass
+
+from scipy.special import chdtri, nctdtr, stdtrit
+
+MIN_POWER = 0.8
+MOST_STARTS = 2000
+PLANNING_SHARE = 0.8
+BISECTIONS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """An SD with its confidence limits."""
+
+    lower: float
+    """Lower 95 % limit."""
+    sd: float
+    """The estimate."""
+    upper: float
+    """Upper 95 % limit."""
+    planning: float
+    """Upper one-sided 80 % limit, which power is planned with."""
+
+
+def sd_limits(sd: float, df: int) -> Limits:
+    """Confidence limits of a standard deviation of normal values."""
+    return Limits(_limit(sd, df, 0.025), sd, _limit(sd, df, 0.975), _limit(sd, df, PLANNING_SHARE))
+
+
+def power_of(effect_in_sds: float, starts: tuple[int, int], alpha: float) -> float:
+    """The chance that a one-sided t test over starts finds an effect, given in SDs between starts."""
+    df = sum(starts) - 2
+    if min(starts) < 1 or df < 1:
+        return 0.0
+    shift = effect_in_sds / math.sqrt(1 / starts[0] + 1 / starts[1])
+    return 1.0 - float(nctdtr(df, shift, stdtrit(df, 1 - alpha)))
+
+
+def minimum_effect_in_sds(starts: tuple[int, int], alpha: float, power: float) -> float:
+    """The smallest effect, in SDs between starts, that is found with the given chance; infinite without a spread."""
+    if sum(starts) - 2 < 1 or min(starts) < 1:
+        return math.inf
+    low, high = 0.0, 1.0
+    while power_of(high, starts, alpha) < power:
+        high *= 2
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if power_of(middle, starts, alpha) >= power else (middle, high)
+    return high
+
+
+def starts_needed(effect_in_sds: float, alpha: float, power: float) -> int | None:
+    """Starts an arm that find an effect with the given chance; None where thousands would not do."""
+    if effect_in_sds <= 0 or power_of(effect_in_sds, (MOST_STARTS, MOST_STARTS), alpha) < power:
+        return None
+    low, high = 1, MOST_STARTS
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if power_of(effect_in_sds, (middle, middle), alpha) >= power else (middle, high)
+    return high
+
+
+def _limit(sd: float, df: int, share: float) -> float:
+    return sd * math.sqrt(df / float(chdtri(df, share)))
