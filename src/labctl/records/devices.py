@@ -1,7 +1,8 @@
 """Cards as a machine shows them: by what stays the same when a process sees only one of them."""
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Literal, assert_never
+from uuid import UUID
 
 from pydantic import Field
 
@@ -129,3 +130,22 @@ def _told_by_anybody(stable: str | None) -> str:
     if stable is None:
         return "none"
     return stable.partition("/")[0] if stable.startswith("cpu:") else stable
+
+
+def identity_from_torch(vendor: CardVendor, text: str) -> str:
+    """The identity of a card, given the UUID that torch shows for it.
+
+    Raises:
+        ValueError: the text is no UUID.
+    """
+    match vendor:
+        case CardVendor.NVIDIA:
+            return f"GPU-{UUID(text)}"
+        case CardVendor.INTEL:
+            # torch prints the bytes as Level Zero gives them; xpu-smi prints the last byte first.
+            return str(UUID(bytes=UUID(text).bytes[::-1]))
+        case CardVendor.CPU:
+            message = "a set of CPUs has no UUID"
+            raise ValueError(message)
+        case _:
+            assert_never(vendor)
