@@ -4,7 +4,7 @@ import ast
 import inspect
 import itertools
 import json
-from collections.abc import Container
+from collections.abc import Container, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +12,22 @@ from labctl.codes import Code
 from labctl.durable import make_folders, replace_regenerable
 from labctl.errors import Problem, Refused
 from labctl.frozen import FrozenModel
+from labctl.prereg.component_model import ComponentPreregistration
 from labctl.prereg.host_profile import HostProfile
 from labctl.prereg.model import Preregistration
 from labctl.prereg.noise import NoiseRecord
+from labctl.prereg.probe_model import ProbePreregistration
 from labctl.prereg.suite import Oracle, Suite
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _MODELS_PACKAGE = "labctl.prereg."
 _MODELS: dict[str, tuple[str, type[FrozenModel]]] = {
+    "component.schema.json": ("labctl component", ComponentPreregistration),
     "host.schema.json": ("labctl host profile", HostProfile),
     "noise.schema.json": ("labctl noise record", NoiseRecord),
     "oracle.schema.json": ("labctl oracle", Oracle),
     "preregistration.schema.json": ("labctl preregistration", Preregistration),
+    "probe.schema.json": ("labctl probe", ProbePreregistration),
     "suite.schema.json": ("labctl suite", Suite),
 }
 
@@ -75,11 +79,23 @@ def _schema(title: str, root: type[FrozenModel]) -> bytes:
 
 
 def _described_models(names: Container[str]) -> dict[str, type[FrozenModel]]:
-    kinds = (kind for kind in FrozenModel.__subclasses__() if kind.__module__.startswith(_MODELS_PACKAGE))
+    kinds = (kind for kind in _subclasses(FrozenModel) if kind.__module__.startswith(_MODELS_PACKAGE))
     return {kind.__name__: kind for kind in kinds if kind.__name__ in names}
 
 
+def _subclasses(kind: type[FrozenModel]) -> Iterator[type[FrozenModel]]:
+    for below in kind.__subclasses__():
+        yield below
+        yield from _subclasses(below)
+
+
 def _docstrings(kind: type[FrozenModel]) -> dict[str, str]:
+    inherited = kind.__bases__[0]
+    above = {} if inherited is FrozenModel else _docstrings(inherited)
+    return {**above, **_own_docstrings(kind)}
+
+
+def _own_docstrings(kind: type[FrozenModel]) -> dict[str, str]:
     body = ast.parse(inspect.getsource(kind)).body[0]
     texts: dict[str, str] = {}
     for field, text in itertools.pairwise(body.body if isinstance(body, ast.ClassDef) else []):

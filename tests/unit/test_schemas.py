@@ -15,7 +15,7 @@ from labctl.schemas import check_schemas, schema_files, write_schemas
 
 TOP = Path(__file__).parents[2]
 FIXTURES = TOP / "tests" / "fixtures" / "prereg"
-SCHEMAS = {"endpoint": "preregistration", "host": "host", "suite": "suite"}
+SCHEMAS = {"endpoint": "preregistration", "component": "component", "probe": "probe", "host": "host", "suite": "suite"}
 SHIPPED = sorted((TOP / "campaigns").rglob("*.yaml"))
 GOOD = sorted(path for folder in ("good", "hosts", "suites") for path in (FIXTURES / folder).glob("*.yaml"))
 

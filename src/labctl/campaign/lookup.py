@@ -9,7 +9,7 @@ from labctl.errors import InvalidPreregistration, NotFound, Problem
 from labctl.packet.locate import DEFAULT_AUTHORIZATION
 from labctl.packet.model import Packet
 from labctl.packet.opening import open_packet
-from labctl.prereg.load import load_host_profile, load_preregistration
+from labctl.prereg.load import load_any_preregistration, load_host_profile
 from labctl.rundir import AuthorizationPaths, PacketPaths
 
 
@@ -69,7 +69,7 @@ def campaign_id(name: str) -> str:
     Raises:
         InvalidPreregistration: the file is no campaign.
     """
-    return load_preregistration(Path(name)).model.id if Path(name).is_file() else name
+    return load_any_preregistration(Path(name)).model.id if Path(name).is_file() else name
 
 
 def frozen_packets(roots: tuple[Roots, ...]) -> tuple[FrozenPacket, ...]:

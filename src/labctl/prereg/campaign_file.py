@@ -13,13 +13,14 @@ from labctl.prereg.places import Places
 from labctl.prereg.source_text import MAX_FILE_BYTES
 
 FileT = TypeVar("FileT", bound=FrozenModel)
+LoadedT_co = TypeVar("LoadedT_co", bound=FrozenModel, covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded(Generic[FileT]):
+class Loaded(Generic[LoadedT_co]):
     """A campaign file that was read and found right, with its exact bytes."""
 
-    model: FileT
+    model: LoadedT_co
     path: Path
     data: bytes
     sha256: str
@@ -31,13 +32,13 @@ class Loaded(Generic[FileT]):
         return self.path.absolute().parent.parent
 
 
-class Attempt(NamedTuple, Generic[FileT]):
+class Attempt(NamedTuple, Generic[LoadedT_co]):
     """A file that was read, and every problem found in it; with problems, `loaded` may be a guess at what was meant."""
 
-    loaded: Loaded[FileT] | None
+    loaded: Loaded[LoadedT_co] | None
     problems: tuple[Problem, ...]
 
-    def required(self) -> Loaded[FileT]:
+    def required(self) -> Loaded[LoadedT_co]:
         """The file, if nothing is wrong with it.
 
         Raises:

@@ -60,7 +60,7 @@ def load_campaign(path: Path, root: Path | None = None) -> LoadedCampaign:
     return campaign
 
 
-def _campaign(files: NamedFiles) -> LoadedCampaign | None:
+def _campaign(files: NamedFiles[Preregistration]) -> LoadedCampaign | None:
     said = files.preregistration.model
     host = files.read(("host",), said.host, try_host_profile)
     suite = files.read(("workload", "suite"), said.workload.suite, try_suite)
@@ -91,7 +91,7 @@ def _campaign(files: NamedFiles) -> LoadedCampaign | None:
 
 
 def _hold_together(
-    files: NamedFiles, host: Attempt[HostProfile], suite: Attempt[Suite], oracle: Attempt[Oracle]
+    files: NamedFiles[Preregistration], host: Attempt[HostProfile], suite: Attempt[Suite], oracle: Attempt[Oracle]
 ) -> None:
     """Hold the files against what names them; of a file that was repaired, all but its digest can be judged."""
     said = files.preregistration.model

@@ -5,24 +5,13 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from labctl.frozen import FrozenModel, SafeName
+from labctl.prereg.cards import Cards
 from labctl.prereg.field_types import CampaignId, EnvironmentName, Line, RelativePath
 from labctl.prereg.model import CampaignClass, HostCheck, Reviews, Source
 
 Dtype = Literal[
     "bfloat16", "float16", "float32", "float64", "int64", "int32", "int16", "int8", "uint8", "bool"
 ]  # fmt: skip
-Vendor = Literal["cpu", "nvidia", "intel"]
-
-
-class Cards(FrozenModel):
-    """The cards that a campaign takes, bound by what stays the same when they are renumbered."""
-
-    vendor: Vendor
-    """cpu, nvidia or intel."""
-    count: Annotated[int, Field(ge=1, le=16)]
-    """How many."""
-    identities: Literal["discover"] | Annotated[tuple[Line, ...], Field(min_length=1, max_length=16)]
-    """`discover`: the first that are found; or the stable identity of each, in order: a UUID, or a set of CPUs."""
 
 
 class CampaignHead(FrozenModel):

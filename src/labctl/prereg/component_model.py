@@ -146,7 +146,7 @@ class WeightsUnchanged(FrozenModel):
     """Its id; the kind where absent."""
 
 
-class Microcases(FrozenModel):
+class MicrocasesHold(FrozenModel):
     """Every microcase did what it must, and changed nothing."""
 
     kind: Literal["microcases"]
@@ -155,7 +155,7 @@ class Microcases(FrozenModel):
     """Its id; the kind where absent."""
 
 
-class Devices(FrozenModel):
+class OwnCard(FrozenModel):
     """Each leg saw exactly its own card."""
 
     kind: Literal["devices"]
@@ -165,7 +165,7 @@ class Devices(FrozenModel):
 
 
 ComponentGate = Annotated[
-    RowsExact | Layouts | Pointers | WeightsUnchanged | Microcases | Devices, Field(discriminator="kind")
+    RowsExact | Layouts | Pointers | WeightsUnchanged | MicrocasesHold | OwnCard, Field(discriminator="kind")
 ]
 
 

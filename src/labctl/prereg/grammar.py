@@ -39,6 +39,8 @@ _PATTERN_NAMES = {
     r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$": "a name of letters, digits, dot, hyphen and underscore",
     r"^[a-z0-9][a-z0-9-]{0,62}$": "lower-case letters, digits and hyphens",
     r"^[AB][1-9][0-9]?$": "a leg such as A1 or B2",
+    r"^[a-z][a-z0-9_]{0,62}$": "lower-case letters, digits and underscores",
+    r"^[a-z0-9][a-z0-9_]*(\*[a-z0-9][a-z0-9_]*)*$": "a product such as 2*heads*head_size",
     r"^[a-z][a-z0-9_-]{0,62}$": "lower-case letters, digits, hyphens and underscores",
     r"^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$": "a path below campaigns/ such as suites/a.yaml",
     r"^[A-Za-z_][A-Za-z0-9_]{0,127}$": "the name of an environment variable",

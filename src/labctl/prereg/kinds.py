@@ -9,13 +9,14 @@ from labctl.prereg.finding import Finding, before_others
 from labctl.prereg.strict_yaml import YamlDocument, read_yaml
 from labctl.prereg.words import nearest, shown
 
-KINDS = ("endpoint", "suite", "host")
+KINDS = ("endpoint", "component", "probe", "suite", "host")
 _NAMES = {
     "endpoint": "a campaign (kind `endpoint`)",
+    "component": "a component campaign (kind `component`)",
+    "probe": "a probe (kind `probe`)",
     "suite": "a suite (kind `suite`)",
     "host": "a host profile (kind `host`)",
 }
-LATER_KINDS = ("component", "probe")
 
 
 def kind_of(path: Path) -> str:
@@ -26,7 +27,7 @@ def kind_of(path: Path) -> str:
     """
     document = read_yaml(read_campaign_file(path), shown_path(path))
     kind = document.tree.get("kind") if isinstance(document.tree, dict) else None
-    if isinstance(kind, str) and kind not in LATER_KINDS and (meant := nearest(kind, KINDS)):
+    if isinstance(kind, str) and (meant := nearest(kind, KINDS)):
         return meant
     problems = list(document.problems)
     # A file that is not well-formed may be of any kind: only what it says outright is held against it.
@@ -52,7 +53,4 @@ def _kind_finding(tree: object) -> Finding:
     if "kind" not in tree:
         return Finding((), f"the key `kind` with {expected}", "no such key", "add it", Code.MISSING_KEY)
     kind = tree["kind"]
-    if kind in LATER_KINDS:
-        got = f"{kind}, which this version does not know"
-        return Finding(("kind",), expected, got, "use a version that runs such campaigns", Code.WRONG_VALUE)
     return Finding(("kind",), expected, shown(kind), "correct it", Code.WRONG_VALUE)

@@ -4,25 +4,25 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn, TypeVar
+from typing import Generic, NoReturn, TypeVar
 
 from labctl.codes import Code
 from labctl.errors import InvalidPreregistration, Problem
 from labctl.frozen import FrozenModel
 from labctl.prereg.campaign_file import Attempt, Loaded
 from labctl.prereg.finding import Finding, before_others
-from labctl.prereg.model import Preregistration
 from labctl.prereg.places import TreePath
 
 NamedT = TypeVar("NamedT", bound=FrozenModel)
+PreregistrationT = TypeVar("PreregistrationT", bound=FrozenModel)
 _SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 @dataclass(slots=True)
-class NamedFiles:
+class NamedFiles(Generic[PreregistrationT]):
     """The preregistration, the root that its paths start from, and every problem so far."""
 
-    preregistration: Loaded[Preregistration]
+    preregistration: Loaded[PreregistrationT]
     root: Path
     problems: list[Problem]
 

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 
 from labctl.codes import Code
+from labctl.prereg.any_campaign import AnyPreregistration, NativePreregistration
+from labctl.prereg.component_model import ComponentPreregistration
 from labctl.prereg.finding import Anchor, Finding
 from labctl.prereg.gate_kinds import Cold, Pair
 from labctl.prereg.host_profile import HostProfile
@@ -17,15 +19,33 @@ from labctl.prereg.words import nearest
 
 def host_fits(preregistration: Preregistration, host: HostProfile) -> Iterator[Finding]:
     """Every key that a preregistration uses is one that the host profile has."""
-    yield from _key(("interpreter",), preregistration.interpreter, "interpreters", list(host.interpreters))
-    for index, source in enumerate(preregistration.sources):
-        if isinstance(source, GitSource):
-            yield from _key(("sources", index, "git"), source.git, "sources", list(host.sources))
+    yield from _keys_fit(preregistration, host)
     for index, model in enumerate(preregistration.models):
         yield from _key(("models", index, "name"), model.name, "models", list(host.models))
-    if preregistration.campaign_class is CampaignClass.RECORD and host.remote is None:
-        yield Finding(("host",), "a host profile with a `remote` for class record", "none", "add `remote` to it")
     yield from _ambient_is_not_registered(preregistration, host)
+
+
+def native_host_fits(said: NativePreregistration, host: HostProfile) -> Iterator[Finding]:
+    """The same for a campaign without a server."""
+    yield from _keys_fit(said, host)
+    path: TreePath = ("environment",)
+    environment = said.worker.environment if isinstance(said, ComponentPreregistration) else said.environment
+    if isinstance(said, ComponentPreregistration):
+        path = ("worker", "environment")
+    for name in environment:
+        if name in host.environment_passed:
+            do = "remove it here or from `environment_passed`"
+            expected = "a variable that the host profile does not pass on"
+            yield Finding((*path, name), expected, name, do, anchor=Anchor.KEY)
+
+
+def _keys_fit(said: AnyPreregistration, host: HostProfile) -> Iterator[Finding]:
+    yield from _key(("interpreter",), said.interpreter, "interpreters", list(host.interpreters))
+    for index, source in enumerate(said.sources):
+        if isinstance(source, GitSource):
+            yield from _key(("sources", index, "git"), source.git, "sources", list(host.sources))
+    if said.campaign_class is CampaignClass.RECORD and host.remote is None:
+        yield Finding(("host",), "a host profile with a `remote` for class record", "none", "add `remote` to it")
 
 
 def _key(path: TreePath, key: str, field: str, known: list[str]) -> Iterator[Finding]:

@@ -2,11 +2,16 @@
 
 from collections.abc import Iterator
 
+from labctl.prereg.cards import CardVendor
 from labctl.prereg.finding import Finding
 from labctl.prereg.probe_model import ProbePreregistration
 from labctl.prereg.rules.head import HEAD_RULES, environment_findings
 
-BACKENDS = {"cpu": ("gloo",), "nvidia": ("nccl", "gloo"), "intel": ("xccl", "gloo")}
+BACKENDS = {
+    CardVendor.CPU: ("gloo",),
+    CardVendor.NVIDIA: ("nccl", "gloo"),
+    CardVendor.INTEL: ("xccl", "gloo"),
+}
 
 
 def each_rank_has_a_card(said: ProbePreregistration) -> Iterator[Finding]:
