@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from math import prod
 
+from labctl.prereg.extents import extent_of
+
 ELEMENT_BYTES = {
     "bool": 1, "uint8": 1, "int8": 1, "float8_e4m3fn": 1, "float8_e5m2": 1,
     "int16": 2, "uint16": 2, "float16": 2, "bfloat16": 2,
@@ -38,14 +40,9 @@ class Layout:
         return self.elements * self.element_bytes
 
 
-def evaluate_term(term: int | str, dimensions: Mapping[str, int]) -> int:
-    """A product such as `2*kv_heads*head_size`, in numbers."""
-    return prod(_factor(part.strip(), dimensions) for part in str(term).split("*"))
-
-
 def owner_layout(shape: Iterable[int | str], dtype: str, dimensions: Mapping[str, int]) -> Layout:
     """The layout of a contiguous tensor that owns its storage."""
-    sizes = tuple(evaluate_term(term, dimensions) for term in shape)
+    sizes = tuple(extent_of(term, dimensions) or 0 for term in shape)
     strides = tuple(accumulate(reversed(sizes[1:]), lambda left, right: left * right, initial=1))[::-1]
     return Layout(sizes, strides if sizes else (), 0, dtype, prod(sizes))
 
@@ -58,7 +55,3 @@ def select_view(owner: Layout, dim: int, index: int) -> Layout:
         stride=owner.stride[:dim] + owner.stride[dim + 1 :],
         storage_offset=owner.storage_offset + index * owner.stride[dim],
     )
-
-
-def _factor(part: str, dimensions: Mapping[str, int]) -> int:
-    return int(part) if part.isdecimal() else dimensions[part]
