@@ -11,6 +11,7 @@ from scipy.special import chdtri, nctdtr, stdtrit
 
 MIN_POWER = 0.8
 MOST_STARTS = 2000
+MOST_SDS = 1 << 20
 PLANNING_SHARE = 0.8
 BISECTIONS = 200
 
@@ -48,7 +49,7 @@ def minimum_effect_in_sds(starts: tuple[int, int], alpha: float, power: float) -
     if sum(starts) - 2 < 1 or min(starts) < 1:
         return math.inf
     low, high = 0.0, 1.0
-    while power_of(high, starts, alpha) < power:
+    while power_of(high, starts, alpha) < power and high < MOST_SDS:
         high *= 2
     for _ in range(BISECTIONS):
         middle = (low + high) / 2

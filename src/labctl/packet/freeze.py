@@ -11,6 +11,7 @@ from labctl.packet.folder import find_unspent_equal, write_packet
 from labctl.packet.ground import campaign_in, exported, locate_campaign
 from labctl.packet.machine import authorization_root
 from labctl.packet.model import Packet
+from labctl.packet.planned_power import plan_power, refuse_underpowered
 from labctl.packet.verified import VerifiedMachine, verify_machine
 from labctl.rundir import AuthorizationPaths
 
@@ -54,6 +55,7 @@ def freeze_subject(
         Refused: something is not as declared.
     """
     authorization, attempt = place
+    refuse_underpowered(subject, plan_power(subject))
     verified = verify_machine(subject, ground, progress)
     packet = build_packet(subject, ground, verified, attempt)
     if equal := find_unspent_equal(packet, authorization):
@@ -84,4 +86,5 @@ def build_packet(subject: Subject, ground: Ground, verified: VerifiedMachine, at
         engine_sha256=sha256_hex(engine.vocabulary.canonical()),
         host_checks=verified.host_checks,
         environment_allowed=verified.environment_allowed,
+        planned_power=plan_power(subject),
     )

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, NewType
 from pydantic import Discriminator, Field
 
 from labctl.digest import sha256_hex
-from labctl.frozen import FrozenModel, GitCommit, SafeName, Sha256
+from labctl.frozen import DecimalText, FrozenModel, GitCommit, SafeName, Sha256
 from labctl.prereg.field_types import EnvironmentName, LegName, Line, RelativePath
 from labctl.prereg.host_profile import HostProfile
 from labctl.prereg.model import Preregistration
@@ -150,6 +150,21 @@ class HostCheckResult(FrozenModel):
     """Size of its error output."""
 
 
+class PlannedPower(FrozenModel):
+    """What the campaign can see, computed from its noise record."""
+
+    start_sd_percent: DecimalText
+    """The SD between starts that was planned with, in percent: the upper 80 % limit of the record's."""
+    starts: tuple[Count, Count]
+    """Starts of the control and of the candidate."""
+    power: DecimalText
+    """The chance of detecting the planned effect."""
+    minimum_effect_percent: DecimalText | None
+    """The smallest effect that is detected with the wanted power; null: none, too few starts."""
+    starts_needed: Count | None
+    """Starts of each arm that detect the planned effect with the wanted power; null: no number does."""
+
+
 class Packet(FrozenModel):
     """Everything that decides a run."""
 
@@ -189,6 +204,8 @@ class Packet(FrozenModel):
     """What freezing ran."""
     environment_allowed: tuple[EnvironmentName, ...]
     """Names that a server's environment may hold."""
+    planned_power: PlannedPower | None = Field(default=None, exclude_if=_is_absent)
+    """Power as freezing computed it; null where the campaign states none."""
 
     @property
     def id(self) -> PacketId:

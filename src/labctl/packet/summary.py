@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from labctl.packet.model import FrozenGitSource, Packet
+from labctl.packet.power_lines import power_lines
 from labctl.prereg.arms import arm_argv, arm_environment
 from labctl.prereg.gate_kinds import gate_id
 from labctl.prereg.model import Arm
@@ -34,6 +35,7 @@ def summarize_for_review(packet: Packet) -> tuple[str, ...]:
         *_difference(packet),
         f"  gates: {', '.join(gate_id(gate) for gate in said.gates)}",
         *([f"  decision: {said.decision.headline}, {said.decision.reported_value}"] if said.decision else []),
+        *power_lines(packet),
         f"  reviews: {said.reviews.required} required, signatures {said.reviews.signatures}",
         f"  cannot review: {', '.join(packet.repository.committers)}, and the author",
     )

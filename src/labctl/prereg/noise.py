@@ -147,6 +147,8 @@ def noise_findings(record: NoiseRecord) -> Iterator[Finding]:
         yield _finding(("df",), f"{df}, starts less runs", str(record.df))
     yield from _differs(("start_sd_percent",), pooled, record.start_sd_percent)
     yield from _differs(("row_sd_percent",), pooled_log_row_sd(record.runs), record.row_sd_percent)
+    if pooled == 0:
+        yield _finding(("start_sd_percent",), "a spread above 0, which any clock shows", record.start_sd_percent)
     limits = [record.start_sd_lower_percent, record.start_sd_percent, record.start_sd_planning_percent]
     limits.append(record.start_sd_upper_percent)
     if sorted(limits, key=float) != limits:

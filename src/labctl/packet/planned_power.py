@@ -1,0 +1,75 @@
+"""What a campaign can see, computed from its noise record as it is frozen; a claim that sees nothing is refused."""
+
+import math
+
+from labctl.codes import Code
+from labctl.errors import FreezeRefused, Problem
+from labctl.packet.contents import Subject
+from labctl.packet.model import PlannedPower
+from labctl.power import MIN_POWER, minimum_effect_in_sds, power_of, sd_limits, starts_needed
+from labctl.prereg.model import Arm, CampaignClass, Power
+from labctl.prereg.noise import NoiseRecord, log_of_percent, percent_of_log, pooled_log_sd
+
+NOISE_ROLE = "noise.json"
+CLAIMING = (CampaignClass.COMPARISON, CampaignClass.RECORD)
+
+
+def plan_power(subject: Subject) -> PlannedPower | None:
+    """The power of a campaign that states one; None for any other.
+
+    The SD between starts is planned with its upper 80 % confidence limit, computed anew from the record's starts.
+
+    Raises:
+        MalformedRecord: the pinned noise record is not one.
+    """
+    said = subject.preregistration
+    if said.power is None:
+        return None
+    noise = NoiseRecord.from_json(subject.input(NOISE_ROLE), NOISE_ROLE)
+    sd = sd_limits(*pooled_log_sd(noise.runs)).planning
+    starts = _starts(said.schedule.order)
+    effect_in_sds = log_of_percent(said.power.planned_effect_percent) / sd
+    alpha = float(said.power.alpha)
+    smallest = minimum_effect_in_sds(starts, alpha, wanted_power(said.power)) * sd
+    return PlannedPower(
+        start_sd_percent=percent_of_log(sd),
+        starts=starts,
+        power=f"{power_of(effect_in_sds, starts, alpha):.4f}",
+        minimum_effect_percent=percent_of_log(smallest) if math.isfinite(smallest) else None,
+        starts_needed=starts_needed(effect_in_sds, alpha, wanted_power(said.power)),
+    )
+
+
+def wanted_power(power: Power) -> float:
+    """The chance of detection that a claim needs: what is registered, and never less than 0.8."""
+    return max(float(power.power), MIN_POWER)
+
+
+def refuse_underpowered(subject: Subject, planned: PlannedPower | None) -> None:
+    """Refuse a claim that its own noise record says could not be seen; exploring and rehearsing may go on.
+
+    Raises:
+        FreezeRefused: with the number of starts that would do (RULE).
+    """
+    said = subject.preregistration
+    if planned is None or said.power is None or subject.kind == "rehearsal" or said.campaign_class not in CLAIMING:
+        return
+    if float(planned.power) >= (wanted := wanted_power(said.power)):
+        return
+    effect = said.power.planned_effect_percent
+    expected = f"a power of at least {wanted:g} for class {said.campaign_class} at {effect} %"
+    got = f"{planned.power} with {planned.starts[0]} and {planned.starts[1]} starts at SD {planned.start_sd_percent} %"
+    raise FreezeRefused(Problem(Code.RULE, f"{said.id}: power", expected, got, what_would_do(planned)))
+
+
+def what_would_do(planned: PlannedPower) -> str:
+    """What to register in place of an underpowered order."""
+    if planned.starts_needed is None:
+        return "lower the noise of the host, or plan for a larger effect; no number of starts would do"
+    balanced = planned.starts_needed + planned.starts_needed % 2  # a linear drift cancels only for an even number
+    return f"register {balanced} starts of each arm ({2 * balanced} in all), or choose class exploratory"
+
+
+def _starts(order: tuple[str, ...]) -> tuple[int, int]:
+    candidates = sum(Arm.of_leg(leg) is Arm.CANDIDATE for leg in order)
+    return len(order) - candidates, candidates

@@ -1,0 +1,95 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from labctl.codes import Code
+from labctl.errors import FreezeRefused
+from labctl.packet.contents import PinnedInput, Subject
+from labctl.packet.model import Packet, PinnedFile, PlannedPower
+from labctl.packet.planned_power import plan_power, refuse_underpowered
+from labctl.prereg.model import Preregistration
+from tests.fakes.packets import make_packet
+
+BENCH = (Path(__file__).parents[2] / "fixtures" / "prereg" / "noise" / "bench.json").read_bytes()
+FOUR, EIGHT = ["A1", "B1", "B2", "A2"], ["A1", "B1", "B2", "A2", "B3", "A3", "A4", "B4"]
+
+
+def subject(effect: str, *, order: list[str] = FOUR, power: str = "0.8", campaign_class: str = "record") -> Subject:
+    stated = {"noise_record": "noise/n.json", "planned_effect_percent": effect, "alpha": "0.05", "power": power}
+    said = {"class": campaign_class, "power": stated, "schedule": {"order": order}}
+    packet = make_packet(preregistration=said)
+    assert isinstance(packet.preregistration, Preregistration)
+    file = PinnedFile(role="noise.json", path="campaigns/noise/n.json", sha256="0" * 64, bytes=len(BENCH))
+    return Subject("real", "registered", packet.preregistration, packet.host, b"", (PinnedInput(file, BENCH),))
+
+
+def planned(said: Subject) -> PlannedPower:
+    found = plan_power(said)
+    assert found is not None
+    return found
+
+
+def test_power_is_planned_with_the_upper_limit_of_the_spread() -> None:
+    assert planned(subject("2")).start_sd_percent == json.loads(BENCH)["start_sd_planning_percent"]
+
+
+def test_a_large_effect_is_seen_with_four_starts() -> None:
+    said = subject("2")
+    found = planned(said)
+    assert float(found.power) > 0.99
+    assert found.starts == (2, 2)
+    assert float(found.minimum_effect_percent or "0") == pytest.approx(3.98 * 0.2385, rel=0.01)
+    refuse_underpowered(said, found)
+
+
+def test_a_record_that_could_see_nothing_is_refused_with_the_starts_that_would_do() -> None:
+    said = subject("0.5")
+    with pytest.raises(FreezeRefused) as refused:
+        refuse_underpowered(said, planned(said))
+    (problem,) = refused.value.problems
+    assert problem.code is Code.RULE
+    assert "4 starts of each arm (8 in all)" in problem.do
+    enough = subject("0.5", order=EIGHT)
+    refuse_underpowered(enough, planned(enough))
+
+
+def test_less_than_four_in_five_never_does_whatever_is_registered() -> None:
+    said = subject("0.85", power="0.3")
+    assert 0.3 < float(planned(said).power) < 0.8
+    with pytest.raises(FreezeRefused):
+        refuse_underpowered(said, planned(said))
+
+
+def test_a_higher_registered_power_is_what_must_be_met() -> None:
+    said = subject("1", power="0.95")
+    assert 0.8 < float(planned(said).power) < 0.95
+    with pytest.raises(FreezeRefused):
+        refuse_underpowered(said, planned(said))
+
+
+def test_a_comparison_is_held_to_it_too_and_exploring_goes_on() -> None:
+    compared, explored = (subject("0.5", campaign_class=name) for name in ("comparison", "exploratory"))
+    with pytest.raises(FreezeRefused):
+        refuse_underpowered(compared, planned(compared))
+    refuse_underpowered(explored, planned(explored))
+
+
+def test_an_effect_that_no_number_of_starts_would_show_is_told_so() -> None:
+    said = subject("0.0001")
+    assert planned(said).starts_needed is None
+    with pytest.raises(FreezeRefused, match="no number of starts"):
+        refuse_underpowered(said, planned(said))
+
+
+def test_a_campaign_that_states_no_power_has_none_and_its_packet_keeps_its_form() -> None:
+    packet = make_packet()
+    assert isinstance(packet.preregistration, Preregistration)
+    assert plan_power(Subject("real", "registered", packet.preregistration, packet.host, b"", ())) is None
+    assert b"planned_power" not in packet.canonical()
+
+
+def test_a_packet_keeps_what_was_planned() -> None:
+    document = make_packet().model_dump(mode="json") | {"planned_power": planned(subject("2")).model_dump(mode="json")}
+    packet = Packet.model_validate_json(json.dumps(document))
+    assert packet.planned_power == planned(subject("2"))
