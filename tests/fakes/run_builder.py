@@ -9,9 +9,10 @@ run = builder.seal(tmp_path)                 # a SealedRun; builder.root is its 
 What can be spoiled:
 
 - `RunBuilder(...)`: `order`, `prompts`, `tokens`, `packet` (changes to the packet's document, merged key by key, a
-  treatment replaced whole), `stops` (whether a phase stop is registered), `api` (completions or chat).
-- a leg: `before`, `after` (counter values by vocabulary field; None: absent; `accepted_per_position` is a list),
-  `log`, `maps`, `observed_argv`, `observed_environment`, `exit_cause`.
+  treatment replaced whole), `stops` (whether a phase stop is registered), `api` (completions or chat),
+  `vocabulary`.
+- a leg: `before`, `after` (counter values by vocabulary field; None: absent; `accepted_per_position` is a list,
+  `cache_config` the labels),  `log`, `telemetry`, `maps`, `observed_argv`, `observed_environment`, `exit_cause`.
 - a row: `ids`, `gap_ns`, `cached_tokens`, `finish`, `model`, `has_kernel_stamps`, `clock_step_ns`, `suspended_ns`,
   `edit_body` (event-stream bytes to bytes), `edit_response` (HTTP response bytes to bytes), `ended`, `merge_reads`.
 - `edits[path] = function`: bytes to bytes of any file below `data/`, before manifests are made (for JSON: `json_edit`).
@@ -30,6 +31,7 @@ from labctl.analyze.load import load_evidence
 from labctl.analyze.phase import answer_phase
 from labctl.digest import manifest_lines, sha256_hex
 from labctl.engines.reference import VOCABULARY
+from labctl.engines.vocabulary import EngineVocabulary
 from labctl.frozen import canonical_json
 from labctl.packet.environment import base_environment
 from labctl.packet.model import Packet
@@ -84,6 +86,7 @@ GATES = (
     {"kind": "control_near", "reference": "1000", "within_percent": "5"},
 )
 Edit = Callable[[bytes], bytes]
+Counted = float | list[float] | dict[str, str] | None
 
 
 @dataclass
@@ -120,9 +123,10 @@ class LegScript:
     name: str
     index: int
     rows: list[RowScript]
-    before: dict[str, float | list[float] | None]
-    after: dict[str, float | list[float] | None]
+    before: dict[str, Counted]
+    after: dict[str, Counted]
     log: bytes = b"INFO starting\r\nINFO ready\n"
+    telemetry: bytes | None = None
     maps: bytes = b"/usr/lib/libc.so.6\t08:01 12\n/usr/lib/libm.so.6\t08:01 13\n"
     observed_argv: Callable[[tuple[str, ...]], tuple[str, ...]] = tuple
     observed_environment: Callable[[dict[str, str]], dict[str, str]] = dict
@@ -148,6 +152,7 @@ class RunBuilder:
     tokens: int = 101
     stops: bool = True
     api: Api = Api.COMPLETIONS
+    vocabulary: EngineVocabulary = VOCABULARY
     packet: dict[str, object] = field(default_factory=dict)
     gap_ns: dict[str, int] = field(default_factory=lambda: {"A": 1_000_000, "B": 1_400_000})
     edits: dict[str, Edit] = field(default_factory=dict)
@@ -203,7 +208,7 @@ class RunBuilder:
         inputs = {"suite.yaml": suite, "oracle.json": oracle}
         document: dict[str, object] = {
             "analyzers": [analyzer.model_dump(mode="json")],
-            "engine_sha256": sha256_hex(VOCABULARY.canonical()),
+            "engine_sha256": sha256_hex(self.vocabulary.canonical()),
             "files": [
                 {"role": role, "path": f"inputs/{role}", "sha256": sha256_hex(data), "bytes": len(data)}
                 for role, data in inputs.items()
@@ -318,7 +323,7 @@ class RunBuilder:
         return {
             "packet/packet.json": packet.canonical(),
             "packet/prereg.yaml": PREREG_YAML,
-            "packet/engine.json": VOCABULARY.canonical(),
+            "packet/engine.json": self.vocabulary.canonical(),
             "packet/inputs/suite.yaml": self._suite_bytes(),
             "packet/inputs/oracle.json": self._oracle_bytes(),
             "packet/marker.copy.json": marker.canonical(),
@@ -400,7 +405,7 @@ class RunBuilder:
                 seed=workload.seed,
                 ignore_eos=False,
             ),
-            engine=VOCABULARY,
+            engine=self.vocabulary,
         )
 
     def _leg_files(self, leg: LegScript, order: WorkOrder) -> dict[str, bytes]:
@@ -419,7 +424,8 @@ class RunBuilder:
             leg=leg.name, cause=leg.exit_cause, problems=problems, rows_completed=completed, wall_ns=OFFSET_NS,
             mono_ns=end_ns,
         )  # fmt: skip
-        return {
+        sampled = {} if leg.telemetry is None else {"telemetry.jsonl": leg.telemetry}
+        return sampled | {
             "order.json": order.canonical(),
             "LEG_STARTED.json": started.canonical(),
             "process.json": _process(leg, order).canonical(),
@@ -513,7 +519,7 @@ def _journal(events: list[tuple[Event, str | None]]) -> bytes:
     return b"".join(lines)
 
 
-def _counters(rows: list[RowScript], size: int) -> dict[str, float | list[float] | None]:
+def _counters(rows: list[RowScript], size: int) -> dict[str, Counted]:
     tokens = sum(len(row.ids) for row in rows)
     rounds = sum(len(row.steps()) - 1 for row in rows)
     accepted = tokens - len(rows) - rounds
@@ -536,7 +542,7 @@ def _counters(rows: list[RowScript], size: int) -> dict[str, float | list[float]
     }
 
 
-def _prometheus(counters: dict[str, float | list[float] | None], order: WorkOrder) -> bytes:
+def _prometheus(counters: dict[str, Counted], order: WorkOrder) -> bytes:
     labels = f'engine="0",model_name="labctl-{order.nonce}"'
     names = VOCABULARY.counters.model_dump()
     lines = []
@@ -550,6 +556,9 @@ def _prometheus(counters: dict[str, float | list[float] | None], order: WorkOrde
                 del lines[-2:]
             case list():
                 lines += [f'{sample}{{{labels},position="{at}"}} {float(one)}' for at, one in enumerate(value)]
+            case dict():
+                told = ",".join(f'{name}="{one}"' for name, one in value.items())
+                lines.append(f"{sample}{{{labels},{told}}} 1.0")
             case _ if field_name == "requests_succeeded":
                 lines += [f'{sample}{{{labels},finished_reason="{why}"}} {n}' for why, n in _endings(value)]
             case _ if field_name == "process_start_time":

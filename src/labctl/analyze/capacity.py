@@ -6,9 +6,9 @@ from fractions import Fraction
 from labctl.analyze.evidence import LegEvidence
 from labctl.engines.vocabulary import EngineVocabulary
 from labctl.errors import MalformedRecord
-from labctl.records.leg import Telemetry
+from labctl.frozen import strict_json
 
-BLOCKS, BLOCK_TOKENS = "num_gpu_blocks", "block_size"
+BLOCKS, BLOCK_TOKENS, RESIDENT = "num_gpu_blocks", "block_size", "server_rss_bytes"
 
 
 def kv_capacity_tokens(engine: EngineVocabulary, leg: LegEvidence) -> int | None:
@@ -22,10 +22,12 @@ def resident_bytes(leg: LegEvidence) -> int | None:
     if leg.telemetry is None:
         return None
     try:
-        samples = [Telemetry.from_json(line, "telemetry") for line in leg.telemetry.splitlines(keepends=True)]
+        lines = [strict_json(line, "telemetry") for line in leg.telemetry.splitlines()]
     except MalformedRecord:
         return None
-    return max((sample.server_rss_bytes for sample in samples), default=None)
+    sizes = [line.get(RESIDENT) if isinstance(line, dict) else None for line in lines]
+    known = [size for size in sizes if type(size) is int and size >= 0]
+    return max(known) if known and len(known) == len(sizes) else None
 
 
 def _of_metric(leg: LegEvidence) -> int | None:

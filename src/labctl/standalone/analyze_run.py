@@ -25,15 +25,23 @@ if not __package__:  # run as a file: the folder is the package, and its parts a
     if sys.pycache_prefix is None:  # neither read compiled code beside the parts nor leave any in a sealed run
         sys.pycache_prefix, sys.dont_write_bytecode = os.devnull, True
 
-from . import answer_gates, speed_gates
+from . import answer_gates, speed_gates, start_gates
 from .gate_findings import Gate
 from .row_figures import start_figures
 from .run_conflicts import contradictions
 from .run_reading import FIRST_PAIR, NAME, Run, served_version
 from .sealed_files import Broken, Doc, Seal, canonical, parts_sha256, problem, read_file, sha256, unequal
 
-EXACTNESS, TIMING = ("exact_tokens", "cross_leg_exact"), ("pair", "control_near", "decision")
-STAGES = (("identity",), ("complete_rows", "cold", "clean_log", "treatment"), EXACTNESS, ("accounting",), TIMING)
+EXACTNESS = ("exact_tokens", "cross_leg_exact", "long_then_next", "rollover", "moving_difference")
+TIMING = ("pair", "control_near", "roofline", "decision")
+STAGES = (
+    ("identity",),
+    ("complete_rows", "cold", "clean_log", "treatment", "kv_capacity", "resident_memory", "postflight"),
+    (*EXACTNESS, "degenerate_output"),
+    ("accounting", "acceptance", "survival_shape"),
+    TIMING,
+)
+LATER = ("decision", "control_near", "moving_difference")
 
 # What judges each kind; it is given the gate to fill, the run, and what was registered.
 KINDS: dict[str, Callable[[Gate, Run, Doc], None]] = {
@@ -45,6 +53,16 @@ KINDS: dict[str, Callable[[Gate, Run, Doc], None]] = {
     "exact_tokens": answer_gates.exact_tokens,
     "cross_leg_exact": answer_gates.cross_leg_exact,
     "accounting": answer_gates.accounting,
+    "acceptance": start_gates.acceptance,
+    "survival_shape": start_gates.survival_shape,
+    "kv_capacity": start_gates.kv_capacity,
+    "resident_memory": start_gates.resident_memory,
+    "postflight": start_gates.postflight,
+    "degenerate_output": start_gates.degenerate_output,
+    "long_then_next": start_gates.long_then_next,
+    "rollover": start_gates.rollover,
+    "moving_difference": start_gates.moving_difference,
+    "roofline": start_gates.roofline,
     "pair": speed_gates.pair,
     "control_near": speed_gates.control_near,
     "decision": speed_gates.decision,
@@ -62,9 +80,8 @@ def judge_gates(run: Run, *, has_stopped: bool) -> list[Gate]:
         gate = Gate(said["kind"], said.get("id") or said["kind"])
         KINDS[gate.kind](gate, run, said)
         unsound = {one.kind for one in gates if one.result != "passed"}
-        is_exact = (
-            speed_gates.is_exact_within_arms(run) if prereg["class"] == "comparison" else not unsound & {*EXACTNESS}
-        )
+        needed = {*EXACTNESS, "degenerate_output"}
+        is_exact = speed_gates.is_exact_within_arms(run) if prereg["class"] == "comparison" else not unsound & needed
         if gate.kind in TIMING and not is_exact:
             gate.withheld = "not looked at: exactness did not pass; figures are diagnostic"
         elif gate.kind == "decision" and has_stopped:
@@ -79,7 +96,7 @@ def _answer_phase(run: Run, problems: Iterable[str]) -> Doc:
     """Whether the other legs may run, given the first pair alone."""
     every, run.legs = run.legs, run.legs[:FIRST_PAIR]
     gates = [gate for gate in judge_gates(run, has_stopped=True) if gate.result != "passed"]
-    reasons = [*problems, *(str(gate) for gate in gates if gate.kind not in ("decision", "control_near"))]
+    reasons = [*problems, *(str(gate) for gate in gates if gate.kind not in LATER)]
     answer: Doc = {"schema": "labctl/phase/1", "analyzer": NAME, "analyzer_sha256": OWN_SHA256, "reasons": reasons}
     answer["legs"] = {leg.folder: leg.manifest_sha256 for leg in run.legs if leg.manifest_sha256}
     answer["continue"], run.legs = not reasons and len(run.legs) == FIRST_PAIR, every

@@ -170,7 +170,7 @@ def accounting(gate: Gate, run: Run, _: Doc) -> None:
 
 def _speculation(gate: Gate, run: Run, leg: Leg, tokens: int) -> None:
     known, name = [leg.grown(one, run.off) for one in SPECULATION], leg.name
-    length, is_lookup = _drafting(run, leg)
+    length, is_lookup = drafting(run, leg)
     held = {one for side in leg.counters or () for one in side}
     is_lacking = None in known or (length and not held.issuperset(SPECULATION))
     if not gate.knows(None if is_lacking else known, name, "a speculation counter"):
@@ -226,7 +226,7 @@ def _matching(log: bytes | None, pattern: str) -> list[bytes]:
     return [line for line in (log or b"").split(b"\n") if found.search(line.removesuffix(b"\r"))]
 
 
-def _drafting(run: Run, leg: Leg) -> tuple[int, bool]:
+def drafting(run: Run, leg: Leg) -> tuple[int, bool]:
     """Tokens of a draft (0: no speculation), and whether it is a lookup, which may propose fewer."""
     argv, option = leg.order["argv"] if leg.order else [], run.engine["speculation_length_option"]
     texts = [value for name, value in pairwise(argv) if name == option]

@@ -1,0 +1,180 @@
+"""Gates on tokens, counters, memory and what is left: each passes a sound run, and one spoiled thing fails it alone."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from labctl.agreement import disagreements
+from labctl.analyze.sealed_run import analyze_run
+from labctl.engines.vocabulary import EngineVocabulary
+from labctl.frozen import canonical_json
+from labctl.packet.tool import analyzer_identity
+from labctl.records.verdict import GateResult, Verdict, VerdictKind
+from labctl.standalone import analyze_run as standalone
+from tests.fakes.run_builder import RunBuilder, json_edit
+
+Spoil = Callable[[RunBuilder], object]
+Gate = dict[str, object]
+SURVIVAL = [60, 30, 8, 2]
+CONFIGURATION = {"num_gpu_blocks": "100", "block_size": "16"}
+NO_CACHE = {"cache_config": None}
+
+DEGENERATE: Gate = {"kind": "degenerate_output"}
+LONG: Gate = {"kind": "long_then_next"}
+ROLLOVER: Gate = {"kind": "rollover", "min_prompt_tokens": 6}
+MOVING: Gate = {"kind": "moving_difference"}
+SHAPE: Gate = {"kind": "survival_shape"}
+ACCEPTANCE: Gate = {"kind": "acceptance", "min_percent": "20"}
+CAPACITY: Gate = {"kind": "kv_capacity", "min_tokens": 1600}
+MEMORY: Gate = {"kind": "resident_memory", "max_bytes": 4096}
+ROOFLINE: Gate = {"kind": "roofline", "bytes_per_second": "4000", "bytes_per_token": "2", "source": "a data sheet"}
+POSTFLIGHT: Gate = {"kind": "postflight"}
+GATES = (DEGENERATE, LONG, ROLLOVER, MOVING, SHAPE, ACCEPTANCE, CAPACITY, MEMORY, ROOFLINE, POSTFLIGHT)
+WITHOUT_ORACLE = ("exact_tokens", "cross_leg_exact")
+
+
+def registered(gates: tuple[Gate, ...], without: tuple[str, ...] = ()) -> RunBuilder:
+    """A sound run with these gates beside the usual ones."""
+    builder = RunBuilder(stops=False)
+    usual = builder.frozen_packet().preregistration.model_dump(mode="json")["gates"]
+    kept = [gate for gate in usual if gate["kind"] not in without]
+    builder.packet = {"preregistration": {"gates": [*kept, *gates]}}
+    for leg in builder.legs:
+        leg.telemetry = b"".join(sample(size) for size in (1024, 4096))
+        leg.before["cache_config"] = leg.after["cache_config"] = CONFIGURATION
+        if leg.name[0] == "B":
+            leg.after["accepted_per_position"] = [float(count) for count in SURVIVAL]
+    return builder
+
+
+def sample(size: object) -> bytes:
+    return canonical_json({"row": 1, "server_rss_bytes": size})
+
+
+def fill(leg: str, number: int, cycle: list[int]) -> Spoil:
+    def spoil(builder: RunBuilder) -> None:
+        ids = builder.leg(leg).rows[number].ids
+        ids[:] = (cycle * len(ids))[: len(ids)]
+
+    return spoil
+
+
+def token(leg: str, number: int, place: int) -> Spoil:
+    return lambda builder: builder.leg(leg).rows[number].ids.__setitem__(place, 499)
+
+
+def put(leg: str, **counters: object) -> Spoil:
+    return lambda builder: builder.leg(leg).after.update(counters)  # type: ignore[arg-type] # spoiled on purpose
+
+
+def samples(leg: str, data: bytes | None) -> Spoil:
+    return lambda builder: setattr(builder.leg(leg), "telemetry", data)
+
+
+def killed(builder: RunBuilder) -> None:
+    builder.edits["legs/03-B2/postflight.json"] = json_edit(lambda document: document.update(killed=[60]))
+
+
+def fast(builder: RunBuilder) -> None:
+    for row in builder.leg("B2").rows:
+        row.gap_ns = 900_000
+
+
+FAILURES: list[tuple[Gate, tuple[str, ...], Spoil]] = [
+    (DEGENERATE, WITHOUT_ORACLE, fill("B2", 1, [7])),
+    (DEGENERATE, WITHOUT_ORACLE, fill("A1", 0, [7, 8, 9])),
+    (LONG, WITHOUT_ORACLE, token("B2", 1, 40)),
+    (ROLLOVER, WITHOUT_ORACLE, token("B2", 1, 40)),
+    (MOVING, WITHOUT_ORACLE, token("B2", 1, 40)),
+    (MOVING, WITHOUT_ORACLE, lambda b: (token("B1", 1, 40)(b), token("B2", 1, 41)(b))),
+    (SHAPE, (), put("B2", accepted_per_position=[26, 25, 25, 24])),
+    (ACCEPTANCE, (), put("B1", accepted_tokens=40, accepted_per_position=[30, 6, 3, 1])),
+    (CAPACITY, (), put("A2", cache_config={"num_gpu_blocks": "99", "block_size": "16"})),
+    (CAPACITY, (), put("B2", cache_config={"num_gpu_blocks": "101", "block_size": "16"})),
+    (MEMORY, (), samples("B1", sample(4097))),
+    (POSTFLIGHT, (), killed),
+    (ROOFLINE, (), fast),
+]  # fmt: skip
+LACKING: list[tuple[Gate, Spoil]] = [
+    ({**LONG, "min_boundaries": 2}, lambda _: None),
+    ({**ROLLOVER, "min_prompt_tokens": 7}, lambda _: None),
+    ({**SHAPE, "min_positions": 5}, lambda _: None),
+    (CAPACITY, put("A2", **NO_CACHE)),
+    (CAPACITY, put("A2", cache_config={"num_gpu_blocks": "None", "block_size": "16"})),
+    (MEMORY, samples("B1", None)),
+    (MEMORY, samples("B1", b"{}\n")),
+    (MEMORY, samples("B1", b"not json\n")),
+    (MEMORY, samples("B1", sample(4000) + sample(True))),
+]  # fmt: skip
+
+
+def both(builder: RunBuilder, folder: Path) -> tuple[Verdict, Verdict]:
+    run = builder.seal(folder)
+    told = canonical_json(standalone.judge_run(builder.root))
+    return analyze_run(run, analyzer_identity()), Verdict.from_json(told, "standalone")
+
+
+def results(verdict: Verdict, wanted: GateResult) -> list[str]:
+    return [gate.kind for gate in verdict.gates if gate.result is wanted]
+
+
+def test_a_sound_run_passes_all_of_them_by_both_analyzers(tmp_path: Path) -> None:
+    one, other = both(registered(GATES), tmp_path)
+    assert [gate.reason for gate in one.gates] == [""] * len(one.gates)
+    assert len(results(one, GateResult.PASSED)) == len(one.gates) == 11 + len(GATES)
+    assert disagreements(one, other) == ()
+    assert one.verdict is VerdictKind.EXPLORATORY_PASS
+
+
+@pytest.mark.parametrize(("gate", "without", "spoil"), FAILURES)
+def test_one_spoiled_thing_fails_exactly_its_gate_by_both(
+    gate: Gate, without: tuple[str, ...], spoil: Spoil, tmp_path: Path
+) -> None:
+    builder = registered((gate,), without)
+    spoil(builder)
+    verdicts = both(builder, tmp_path)
+    assert [results(verdict, GateResult.FAILED) for verdict in verdicts] == [[gate["kind"]], [gate["kind"]]]
+    assert disagreements(*verdicts) == ()
+
+
+@pytest.mark.parametrize(("gate", "spoil"), LACKING)
+def test_what_cannot_be_looked_at_is_not_evaluated_by_either(gate: Gate, spoil: Spoil, tmp_path: Path) -> None:
+    builder = registered((gate,))
+    spoil(builder)
+    one, other = both(builder, tmp_path)
+    assert results(one, GateResult.NOT_EVALUATED) == results(other, GateResult.NOT_EVALUATED)
+    assert set(results(one, GateResult.NOT_EVALUATED)) - {"decision", "pair", "control_near"} == {gate["kind"]}
+    assert one.verdict is other.verdict is VerdictKind.INVALID
+
+
+def test_a_moving_difference_names_what_is_suspected(tmp_path: Path) -> None:
+    builder = registered((MOVING,), WITHOUT_ORACLE)
+    token("B2", 1, 40)(builder)
+    one, _ = both(builder, tmp_path)
+    (gate,) = (gate for gate in one.gates if gate.kind == "moving_difference")
+    assert "never set" in gate.reason
+    assert "none in B1; token 40 in B2" in gate.reason
+
+
+def test_a_degenerate_row_keeps_speed_from_being_looked_at(tmp_path: Path) -> None:
+    builder = registered((DEGENERATE,), WITHOUT_ORACLE)
+    fill("B2", 1, [7])(builder)
+    for verdict in both(builder, tmp_path):
+        assert {"pair", "control_near", "decision"} <= set(results(verdict, GateResult.NOT_EVALUATED))
+        assert verdict.verdict is VerdictKind.NEGATIVE_OR_INCONCLUSIVE
+
+
+def test_capacity_is_read_from_the_log_where_no_metric_says_it(tmp_path: Path) -> None:
+    builder = registered(({**CAPACITY, "min_tokens": 110_990},))
+    pattern = r"KV cache size: (?P<tokens>[0-9,]{1,24}) tokens"
+    said = builder.vocabulary.model_dump(mode="json") | {"kv_capacity_pattern": pattern}
+    builder.vocabulary = EngineVocabulary.from_json(canonical_json(said), "engine")
+    for leg in builder.legs:
+        leg.before["cache_config"] = leg.after["cache_config"] = None
+        leg.log += b"rank 0: KV cache size: 110,995 tokens\nrank 1: KV cache size: 110,990 tokens\n"
+    one, other = both(builder, tmp_path)
+    assert disagreements(one, other) == ()
+    (gate,) = (gate for gate in one.gates if gate.kind == "kv_capacity")
+    assert [figure.value for figure in gate.figures] == ["110990"] * 4
+    assert gate.result is GateResult.PASSED
