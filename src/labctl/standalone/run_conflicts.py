@@ -1,9 +1,10 @@
-"""Records of one run that contradict each other: packet, marker, requests, journal, outcome, phase answers."""
+"""Records of one run that contradict each other: packet, marker, starts, journal, outcome, phase answers."""
 
 from collections.abc import Iterator
 
-from .run_reading import FIRST_PAIR, Leg, Run
-from .sealed_files import Doc, canonical, unequal
+from .run_reading import FIRST_PAIR, Run
+from .sealed_files import unequal
+from .start_conflicts import host_contradictions, leg_contradictions, request_contradictions
 
 STEPS = {
     "ready": {"leg_started": "running", "phase_answered": "ready", "phase_stopped": "stopped", "run_closed": "closed"},
@@ -21,9 +22,12 @@ def contradictions(run: Run) -> Iterator[str]:
     digests = (run.digests["packet.json"], packet["prereg_yaml_sha256"])
     both = ("digests", digests, (marker["packet_sha256"], marker["prereg_sha256"]))
     yield from unequal("data/packet: marker", both, ("kind, order, commit, tree", said, marked))
+    yield from host_contradictions(run)
     for leg in run.legs:
-        if leg.process and not run.was_cut_short(leg):
-            yield from _request_contradictions(run, leg, leg.process)
+        if not run.was_cut_short(leg):
+            yield from leg_contradictions(run, leg)
+            if leg.process:
+                yield from request_contradictions(run, leg, leg.process)
     yield from _journal_contradictions(run)
     has_stopped = bool(run.happened("phase_stopped"))
     if has_stopped or run.happened("phase_answered"):
@@ -33,21 +37,6 @@ def contradictions(run: Run) -> Iterator[str]:
         yield from unequal("data/phase1", ("answers", pinned, told), ("continue", not has_stopped, may_continue))
         manifests = {leg.folder: leg.manifest_sha256 for leg in run.legs[:FIRST_PAIR]}
         yield from unequal("data/phase1", *(("legs", manifests, answer["legs"]) for answer in run.answers))
-
-
-def _request_contradictions(run: Run, leg: Leg, process: Doc) -> Iterator[str]:
-    workload, model = run.prereg["workload"], process["readiness"]["served_model"]
-    asked = {"model": model, "temperature": 0, "stream": True, "stream_options": {"include_usage": True}}
-    asked |= {"return_token_ids": True} | {name: workload[name] for name in ("max_tokens", "seed", "ignore_eos")}
-    places = [(row.number, row.lines["opened"][0]["prompt_id"]) for row in leg.rows]
-    prompts = list(enumerate((prompt["id"] for prompt in run.prompts), start=1))
-    yield from unequal(f"data/legs/{leg.folder}/wire", ("rows", prompts[: len(places)], places))
-    for row, prompt in zip(leg.rows, run.prompts, strict=False):
-        content = {"prompt": prompt["text"]} if prompt["text"] is not None else {"messages": prompt["messages"]}
-        wanted, sent = canonical(asked | content)[:-1], "".join(line["bytes_latin1"] for line in row.lines["sent"])
-        body = sent.encode("latin-1").partition(b"\r\n\r\n")[2]
-        if row.lines["closed"][0]["ended"] == "complete" or not wanted.startswith(body):
-            yield from unequal(f"data/legs/{leg.folder}/wire/{row.number:02d}", ("request body", wanted, body))
 
 
 def _journal_contradictions(run: Run) -> Iterator[str]:

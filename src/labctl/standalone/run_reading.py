@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from .record_forms import require_form
 from .row_figures import CONVENTIONAL, Row, Told
 from .sealed_files import (
     Broken,
@@ -101,6 +102,7 @@ class Run:
         data = {name: need(files, f"packet/{name}") for name in names}
         self.digests = {name: sha256(one) for name, one in data.items()}
         self.packet, self.marker, self.engine = (document(one, f"data/packet/{name}") for name, one in data.items())
+        require_form("marker.copy.json", self.marker, "data/packet/marker.copy.json")
         self.prereg: Doc = self.packet["preregistration"]
         self.off: list[str] = self.engine["off_when_absent"]
         self.order: list[str] = self.prereg["schedule"]["order"]
@@ -112,6 +114,8 @@ class Run:
         self.taught = self._load_inputs() if folders or not self.is_aborted else None
         self._load_journal()
         self.outcome, self.answers = self._load_outcome()
+        self.host: dict[str, Doc | None] = {}
+        self._load_host()
         planned = [Leg(name, f"{index:02d}-{name}") for index, name in enumerate(self.order, start=1)]
         self.problems += unequal("data/legs", ("not ordered", set(), folders - {leg.folder for leg in planned}))
         self.legs = [leg for leg in planned if leg.folder in folders]
@@ -148,15 +152,17 @@ class Run:
             self.problems.append(problem("MISSING_FILE", f"data/{name}", f"a file: {why}", "nothing"))
         return self.files.get(name)
 
-    def _record(self, name: str, why: str) -> Doc | None:
+    def _record(self, name: str, why: str, form: str = "") -> Doc | None:
         data = self._take(name, why)
+        if data is None:
+            return None
         try:
-            found = None if data is None else document(data, f"data/{name}")
+            found = require_form(form or name.rpartition("/")[2], document(data, f"data/{name}"), f"data/{name}")
         except Broken as error:
             self.problems += error.args
             return None
         if not name.endswith("oracle.json"):  # which people may have written
-            self.problems += unequal(f"data/{name}", ("form", found and canonical(found), data))
+            self.problems += unequal(f"data/{name}", ("form", canonical(found), data))
         return found
 
     def _load_inputs(self) -> list[Told] | None:
@@ -167,26 +173,35 @@ class Run:
         analyzers = {one["name"]: one["sha256"] for one in self.packet["analyzers"]}
         copies = {name[10:]: data for name, data in self.files.items() if name.startswith("analyzers/")}
         self.problems += unequal("data", ("analyzers", analyzers.get(NAME, ""), parts_sha256(copies)))
+        surplus = {name for name in self.files if name.startswith("packet/inputs/")} - pinned.keys()
+        self.problems += unequal("data", ("inputs that the packet does not pin", set(), surplus))
         for name in sorted(pinned):
             found = sha256(self.files[name]) if name in self.files else None
             self.problems += unequal("data", (name, pinned.get(name), found))
         has_teacher = self.prereg["oracle"] != "first_control"
         oracle = self._record("packet/inputs/oracle.json", "taught") if has_teacher else None
+        self._load_approvals()
         names = ("token_ids", "text_sha256", "finish_reason", "prompt_token_ids_sha256")
         return [tuple(row[name] for name in names) for row in oracle["rows"]] if oracle else None
+
+    def _load_approvals(self) -> None:
+        there = {sha256(data) for name, data in self.files.items() if name.startswith("packet/approvals/")}
+        lacking = set(self.marker["approvals"]) - there
+        self.problems += unequal("data/packet/approvals", ("approvals that were counted", set(), lacking))
 
     def _load_journal(self) -> None:
         before, why = sha256(b""), "" if self.is_aborted else "every run has one"
         for number, line in enumerate((self._take("journal.jsonl", why) or b"").splitlines(keepends=True)):
+            where = f"data/journal.jsonl:{number + 1}"
             if self.is_aborted and not line.endswith(b"\n"):
                 break  # the controller was killed while it wrote this line
             try:
-                entry = document(line, f"data/journal.jsonl:{number + 1}")
+                entry = require_form("journal.jsonl", document(line, where), where)
             except Broken as error:
                 self.problems += error.args
                 break
             sides = (number, before, line), (entry["seq"], entry["prev"], canonical(entry))
-            self.problems += unequal(f"data/journal.jsonl:{number + 1}", ("place in the chain", *sides))
+            self.problems += unequal(where, ("place in the chain", *sides))
             self.journal.append(entry)
             before = sha256(line)
 
@@ -198,10 +213,21 @@ class Run:
         if self.is_aborted:
             del self.problems[heard:]  # half of anything may be there
         names = sorted(name for name in self.files if name.startswith("phase1/"))
-        answers = [answer for name in names if (answer := self._record(name, ""))]
+        answers = [answer for name in names if (answer := self._record(name, "", "phase"))]
         if self.is_aborted and not self.happened("phase_answered", "phase_stopped"):
             del self.problems[heard:]
         return outcome, answers
+
+    def _load_host(self) -> None:
+        heard, is_recorded = len(self.problems), bool(self.happened("preflight_recorded"))
+        for name in ("identity.json", "preflight.json"):
+            self.host[name] = self._record(f"host/{name}", "preflight was recorded" if is_recorded else "")
+        allowed = self._take("host/env.json", "preflight was recorded" if is_recorded else "")
+        if not is_recorded:
+            del self.problems[heard:]  # the controller was killed while it wrote them
+        if allowed is not None:
+            expected = canonical({"allowed": self.packet["environment_allowed"]})
+            self.problems += unequal("data/host/env.json", ("allowed names", expected, allowed))
 
     def _load_leg(self, leg: Leg) -> None:
         at = f"legs/{leg.folder}/"
@@ -218,6 +244,7 @@ class Run:
         names = [f"{at}{name}.json" for name in ("order", "LEG_STARTED", "process", "postflight")]
         leg.order, leg.started, leg.process, leg.postflight = (self._record(name, why) for name in names)
         leg.log, leg.maps = (self._take(at + name, why) for name in ("server.log", "maps.txt"))
+        self._take(f"{at}leg.log", why)
         texts = [self._take(f"{at}metrics-{when}.prom", why) for when in ("before", "after")]
         try:
             sides = [read_counters(data, self.engine["counters"]) for data in texts if data is not None]
@@ -232,7 +259,9 @@ class Run:
             stamps, received = (self._take(stem + end, "wire") for end in (".reads.jsonl", ".bin"))
             try:
                 if stamps is not None and received is not None:
-                    leg.rows.append(Row.read(read_stamps(stamps, received, f"data/{stem}"), received))
+                    row = Row.read(read_stamps(stamps, received, f"data/{stem}"), received)
+                    self.problems += unequal(f"data/{stem}", ("row", stem.rpartition("/")[2], f"{row.number:02d}"))
+                    leg.rows.append(row)
             except Broken as error:
                 self.problems += error.args
         leg.rows.sort(key=lambda row: row.number)

@@ -5,13 +5,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from .record_forms import require_form
 from .sealed_files import Broken, Doc, canonical, document, parse_json, problem
 
 Lines = dict[str, list[Doc]]
 
 # The wire: stamps, then HTTP, then events, then what they say.
 LETTERS = {"opened": "O", "connect_started": "S", "connected": "C", "sent": "W", "read": "R", "closed": "X"}
-MAX_TOKEN = 1 << 31
+HTTP_OK, MAX_TOKEN = 200, 1 << 31
 TEXT = rb"[\t\x20-\x7e\x80-\xff]*"
 HEADERS = rb"((?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:" + TEXT + rb"\r\n)*)\r\n"
 HEAD = re.compile(rb"HTTP/1\.1 200(?: " + TEXT + rb")?\r\n" + HEADERS)
@@ -27,13 +28,21 @@ def read_stamps(stamps: bytes, received: bytes, where: str) -> Lines:
         line = document(text, f"{where}:{number}")
         if line.get("event") not in LETTERS or canonical(line) != text:
             raise Broken(problem("RECORD_FORM", f"{where}:{number}", "a line as it was written", "another"))
-        lines[line["event"]].append(line)
+        lines[line["event"]].append(require_form(line["event"], line, f"{where}:{number}"))
         sequence += LETTERS[line["event"]]
         times += [line[name] for name in ("mono_before_ns", "mono_after_ns", "mono_ns") if name in line]
     is_ordered = re.fullmatch("OS(CW*R*)?X", sequence) and times == sorted(times)
+    is_ordered = is_ordered and _ends_well(lines["closed"][0], sequence)
     if not is_ordered or sum(line["length"] for line in lines["read"]) != len(received):
         raise Broken(problem("RECORD_FORM", where, "stamps in order that fit the received bytes", "others"))
     return lines
+
+
+def _ends_well(closed: Doc, sequence: str) -> bool:
+    if closed["ended"] not in ("complete", "status_not_200"):
+        return True
+    status = closed["http_status"]
+    return {*"WR"} <= {*sequence} and status is not None and (status == HTTP_OK) == (closed["ended"] == "complete")
 
 
 def read_response(data: bytes) -> list[tuple[int, bytes]]:
