@@ -5,6 +5,7 @@ from fractions import Fraction
 
 from labctl.analyze.evidence import LegEvidence, RunEvidence
 from labctl.analyze.figures import figure, gain_percent, mean, median
+from labctl.analyze.statistics.signs import sign_test_p
 from labctl.analyze.timing import headline, rate_of_row
 from labctl.prereg.field_types import MetricId
 from labctl.prereg.model import Arm
@@ -29,7 +30,10 @@ class PairEffect:
             ("median_paired_gain", self.median_paired_gain_percent),
         )
         known = [figure(name, self.name, value, "percent") for name, value in gains if value is not None]
-        return (*known, figure("row_wins", self.name, self.wins, f"of {self.rows} rows"))
+        known.append(figure("row_wins", self.name, self.wins, f"of {self.rows} rows"))
+        if self.rows:
+            known.append(figure("sign_test_p", self.name, sign_test_p(self.wins, self.rows), "share"))
+        return tuple(known)
 
 
 def pair_effects(evidence: RunEvidence, metric: MetricId) -> tuple[PairEffect, ...]:

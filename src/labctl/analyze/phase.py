@@ -3,13 +3,13 @@
 from dataclasses import replace
 
 from labctl.analyze.evidence import RunEvidence
-from labctl.analyze.gates.judge import judge_gates
+from labctl.analyze.gates.judge import OF_ALL_STARTS, judge_gates
 from labctl.errors import Problem
 from labctl.protocol import FIRST_PAIR
 from labctl.records.run import PhaseAnswer
 from labctl.records.verdict import GateResult
 
-LATER_KINDS = frozenset({"decision", "control_near", "moving_difference"})
+LATER_KINDS = OF_ALL_STARTS | {"control_near", "moving_difference"}
 
 
 def answer_phase(evidence: RunEvidence, analyzer_sha256: str, problems: tuple[Problem, ...]) -> PhaseAnswer:

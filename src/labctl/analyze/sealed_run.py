@@ -1,5 +1,6 @@
 """Step 8, analyze: from a sealed run to its verdict."""
 
+from labctl.analyze.conclusions import conclusion_figures
 from labctl.analyze.drift import arm_spreads
 from labctl.analyze.evidence import RunEvidence, conflict
 from labctl.analyze.figures import figure
@@ -105,4 +106,5 @@ def _effect(evidence: RunEvidence) -> tuple[Figure, ...]:
     overall = overall_gain_percent(evidence, metric)
     if overall is not None:
         figures.append(figure("gain_of_mean_headlines", "", overall, "percent"))
-    return (*figures, *(spread.figure() for spread in arm_spreads(evidence, metric)))
+    figures += [spread.figure() for spread in arm_spreads(evidence, metric)]
+    return (*figures, *conclusion_figures(evidence, metric))

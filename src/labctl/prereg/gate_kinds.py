@@ -7,6 +7,7 @@ from pydantic import Field
 from labctl.frozen import DecimalText, FrozenModel
 from labctl.prereg.field_types import GateId, Line, MetricId
 from labctl.prereg.start_gates import OutputGate, Roofline, ServerGate
+from labctl.prereg.statistics_gates import StatisticsGate
 
 
 class ExactTokens(FrozenModel):
@@ -114,19 +115,10 @@ class ControlNear(FrozenModel):
     """The allowed distance of each control's headline from the reference, in percent of the reference."""
 
 
-Gate = Annotated[
-    ExactTokens
-    | CrossLegExact
-    | Cold
-    | Accounting
-    | CleanLog
-    | OutputGate
-    | ServerGate
-    | Pair
-    | ControlNear
-    | Roofline,
-    Field(discriminator="kind"),
-]
+LegGate = (
+    ExactTokens | CrossLegExact | Cold | Accounting | CleanLog | OutputGate | ServerGate | Pair | ControlNear | Roofline
+)
+Gate = Annotated[LegGate | StatisticsGate, Field(discriminator="kind")]
 
 
 def gate_id(gate: Gate) -> str:

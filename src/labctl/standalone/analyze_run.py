@@ -25,7 +25,7 @@ if not __package__:  # run as a file: the folder is the package, and its parts a
     if sys.pycache_prefix is None:  # neither read compiled code beside the parts nor leave any in a sealed run
         sys.pycache_prefix, sys.dont_write_bytecode = os.devnull, True
 
-from . import answer_gates, speed_gates, start_gates
+from . import answer_gates, speed_gates, start_gates, statistics_gates
 from .gate_findings import Gate
 from .row_figures import start_figures
 from .run_conflicts import contradictions
@@ -33,7 +33,8 @@ from .run_reading import FIRST_PAIR, NAME, Run, served_version
 from .sealed_files import Broken, Doc, Seal, canonical, parts_sha256, problem, read_file, sha256, unequal
 
 EXACTNESS = ("exact_tokens", "cross_leg_exact", "long_then_next", "rollover", "moving_difference")
-TIMING = ("pair", "control_near", "roofline", "decision")
+OF_ALL_STARTS = ("drift", "consistency", "separation", "effect", "equivalence", "decision")
+TIMING = ("pair", "control_near", "roofline", *OF_ALL_STARTS)
 STAGES = (
     ("identity",),
     ("complete_rows", "cold", "clean_log", "treatment", "kv_capacity", "resident_memory", "postflight"),
@@ -41,7 +42,7 @@ STAGES = (
     ("accounting", "acceptance", "survival_shape"),
     TIMING,
 )
-LATER = ("decision", "control_near", "moving_difference")
+LATER = (*OF_ALL_STARTS, "control_near", "moving_difference")
 
 # What judges each kind; it is given the gate to fill, the run, and what was registered.
 KINDS: dict[str, Callable[[Gate, Run, Doc], None]] = {
@@ -65,6 +66,11 @@ KINDS: dict[str, Callable[[Gate, Run, Doc], None]] = {
     "roofline": start_gates.roofline,
     "pair": speed_gates.pair,
     "control_near": speed_gates.control_near,
+    "drift": statistics_gates.drift,
+    "consistency": statistics_gates.consistency,
+    "separation": statistics_gates.separation,
+    "effect": statistics_gates.effect,
+    "equivalence": statistics_gates.equivalence,
     "decision": speed_gates.decision,
 }
 OWN_SHA256 = parts_sha256({path.name: path.read_bytes() for path in FOLDER.glob("[!_.]*.py")})
@@ -84,7 +90,7 @@ def judge_gates(run: Run, *, has_stopped: bool) -> list[Gate]:
         is_exact = speed_gates.is_exact_within_arms(run) if prereg["class"] == "comparison" else not unsound & needed
         if gate.kind in TIMING and not is_exact:
             gate.withheld = "not looked at: exactness did not pass; figures are diagnostic"
-        elif gate.kind == "decision" and has_stopped:
+        elif gate.kind in OF_ALL_STARTS and has_stopped:
             gate.withheld = "not looked at: the run stopped after the first pair by the registered rule"
         elif gate.kind in TIMING[1:] and "complete_rows" in unsound:
             gate.withheld = "not looked at: a row does not count"
@@ -162,7 +168,10 @@ def judge_run(root: Path) -> Doc:
     told |= {"attempt": run.packet["attempt"], "is_stand_in": run.engine.get("is_stand_in", False)}
     told["engine"] = f"{run.engine['engine']} {', '.join(sorted(versions)) or 'not served'}"
     told["analyzer"] = {"name": NAME, "sha256": OWN_SHA256, "standing": standing}
-    told |= {"gates": [gate.answer() for gate in gates], "effect": speed_gates.effect(run)}
+    told |= {
+        "gates": [gate.answer() for gate in gates],
+        "effect": [*speed_gates.effect(run), *statistics_gates.conclusions(run)],
+    }
     told["starts"] = [start_figures(leg.name, leg.rows, run.metric) for leg in run.legs if leg.rows]
     told["rows"] = [row.figures(leg.name) for leg in run.legs for row in leg.rows]
     told |= {"reported_value": reported[0] if reported else None, "expectation": "", "authorizes": []}

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 from fractions import Fraction
-from math import comb
 from typing import Any
 
+from .exact_statistics import sign_test_p
 from .gate_findings import Gate, compare
 from .row_figures import figure, gain_percent, headline, quantile
 from .run_reading import Run
@@ -19,6 +19,7 @@ def _pairs(run: Run, metric: str) -> Iterator[tuple[str, int, bool, dict[str, An
         count, found = max(len(before), len(after)), Doc()
         found["row_wins"] = sum(b > a for a, b in both)  # a tie is a loss, and so is a row that does not count
         found |= {"headline_gain": gain_percent(heads[0], heads[1])} if len(heads) > 1 else {}
+        found |= {"sign_test_p": sign_test_p(found["row_wins"], count)} if count else {}
         gains = [gain_percent(b, a) for a, b in both]
         found |= {"median_paired_gain": quantile(gains)} if gains and len(gains) == count else {}
         yield f"{candidate.name} vs {control.name}", count, None not in before and len(before) == count, found
@@ -38,9 +39,8 @@ def pair(gate: Gate, run: Run, said: Doc) -> None:
     """Every pair wins by what was registered."""
     pairs = list(_pairs(run, said["metric"]))
     gate.knows(pairs or None, "run", "a pair of starts")
-    for name, rows, is_sound, values in pairs:
-        tail = sum(comb(rows, count) for count in range(values["row_wins"], rows + 1))
-        gate.note(name, "", **values, sign_test_p=Fraction(tail, 2**rows))
+    for name, _, is_sound, values in pairs:
+        gate.note(name, "", **values)
         if gate.knows(is_sound or None, name, f"{said['metric']} of a control row"):
             for key in ("row_wins", "headline_gain_percent", "median_paired_gain_percent"):
                 floor, value = said[f"min_{key}"], values.get(key.removesuffix("_percent"))

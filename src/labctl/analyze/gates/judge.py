@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 from labctl.analyze.evidence import RunEvidence
 from labctl.analyze.gates.complete_rows import judge_complete_rows
@@ -10,22 +11,27 @@ from labctl.analyze.gates.decision import judge_decision
 from labctl.analyze.gates.findings import withheld
 from labctl.analyze.gates.identity import judge_identity
 from labctl.analyze.gates.registered import judge_registered
+from labctl.analyze.gates.start_statistics import judge_statistics, planned_effect_percent
 from labctl.analyze.gates.treatment import judge_treatment
+from labctl.analyze.speeds import RunSpeeds, run_speeds
 from labctl.prereg.field_types import MetricId
 from labctl.prereg.gate_kinds import Pair, gate_id
 from labctl.prereg.model import CampaignClass, Preregistration
+from labctl.prereg.statistics_gates import StatisticsGate
 from labctl.records.verdict import GateOutcome, GateResult
 
 EXACTNESS = frozenset({"exact_tokens", "cross_leg_exact", "long_then_next", "rollover", "moving_difference"})
 WORTHLESS = frozenset({"degenerate_output"})
 """Kinds whose failure leaves a speed without worth although no token differs."""
-TIMING = frozenset({"pair", "control_near", "roofline", "decision"})
+OF_ALL_STARTS = frozenset({"drift", "consistency", "separation", "effect", "equivalence", "decision"})
+"""Kinds that have nothing to stand on before every registered start is there."""
+TIMING = OF_ALL_STARTS | {"pair", "control_near", "roofline"}
 STAGES = (
     ("identity",),
     ("complete_rows", "cold", "clean_log", "treatment", "kv_capacity", "resident_memory", "postflight"),
     ("exact_tokens", "cross_leg_exact", "degenerate_output", "long_then_next", "rollover", "moving_difference"),
     ("accounting", "acceptance", "survival_shape"),
-    ("pair", "control_near", "roofline", "decision"),
+    ("pair", "control_near", "roofline", "drift", "consistency", "separation", "effect", "equivalence", "decision"),
 )
 NOT_EXACT = "not looked at: exactness did not pass; figures are diagnostic"
 STOPPED = "not looked at: the run stopped after the first pair by the registered rule"
@@ -106,8 +112,17 @@ def _judges(evidence: RunEvidence) -> dict[str, Callable[[], GateOutcome]]:
         judges["treatment"] = lambda: judge_treatment(evidence, treatment.proof)
     if decision is not None:
         judges["decision"] = lambda: judge_decision(evidence, decision)
+    planned = planned_effect_percent(preregistration)
+
+    @cache
+    def speeds() -> RunSpeeds:
+        return run_speeds(evidence, metric)
+
     for gate in preregistration.gates:
-        judges[gate_id(gate)] = lambda gate=gate: judge_registered(evidence, gate, metric)  # type: ignore[misc] # now
+        if isinstance(gate, StatisticsGate):
+            judges[gate_id(gate)] = lambda gate=gate: judge_statistics(speeds(), gate, planned)  # type: ignore[misc] # now
+        else:
+            judges[gate_id(gate)] = lambda gate=gate: judge_registered(evidence, gate, metric)  # type: ignore[misc] # now
     return judges
 
 
@@ -116,7 +131,7 @@ def _withheld_reason(evidence: RunEvidence, kind: str, before: list[GateOutcome]
         return None
     if not _has_exactness(evidence, before):
         return NOT_EXACT
-    if kind == "decision" and stopped:
+    if kind in OF_ALL_STARTS and stopped:
         return STOPPED
     is_whole = all(outcome.result is GateResult.PASSED for outcome in before if outcome.kind == "complete_rows")
     return None if is_whole or kind == "pair" else NOT_WHOLE

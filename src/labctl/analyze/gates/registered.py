@@ -21,7 +21,7 @@ from labctl.analyze.gates.rollover import judge_rollover
 from labctl.analyze.gates.roofline import judge_roofline
 from labctl.analyze.gates.survival_shape import judge_survival_shape
 from labctl.prereg.field_types import MetricId
-from labctl.prereg.gate_kinds import Accounting, CleanLog, Cold, ControlNear, CrossLegExact, ExactTokens, Gate, Pair
+from labctl.prereg.gate_kinds import Accounting, CleanLog, Cold, ControlNear, CrossLegExact, ExactTokens, LegGate, Pair
 from labctl.prereg.start_gates import (
     Acceptance,
     DegenerateOutput,
@@ -39,8 +39,8 @@ from labctl.prereg.start_gates import (
 from labctl.records.verdict import GateOutcome
 
 
-def judge_registered(evidence: RunEvidence, gate: Gate, metric: MetricId) -> GateOutcome:
-    """Judge one gate of the preregistration; `metric` is the headline's."""
+def judge_registered(evidence: RunEvidence, gate: LegGate, metric: MetricId) -> GateOutcome:
+    """Judge one gate of the preregistration, but for those over whole starts; `metric` is the headline's."""
     match gate:
         case Cold() | Accounting() | CleanLog() | ExactTokens() | CrossLegExact():
             outcome = _judge_first(evidence, gate)
