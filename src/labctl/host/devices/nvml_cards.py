@@ -5,7 +5,7 @@ It needs the standard library and `pynvml` (the extra `nvidia`). NVML makes no c
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Protocol, cast
 
@@ -13,25 +13,30 @@ from typing import Protocol, cast
 class PciFacts(Protocol):
     """What NVML says of a card's place."""
 
-    busId: str | bytes  # noqa: N815 (NVML's name)
+    @property
+    def busId(self) -> str | bytes: ...  # noqa: N802, D102 (NVML's name)
 
 
 class MemoryFacts(Protocol):
     """What NVML says of a card's memory."""
 
-    total: int
-    used: int
+    @property
+    def total(self) -> int: ...  # noqa: D102
+    @property
+    def used(self) -> int: ...  # noqa: D102
 
 
 class ProcessFacts(Protocol):
     """What NVML says of a process on a card."""
 
-    pid: int
-    usedGpuMemory: int | None  # noqa: N815 (NVML's name)
+    @property
+    def pid(self) -> int: ...  # noqa: D102
+    @property
+    def usedGpuMemory(self) -> int | None: ...  # noqa: N802, D102 (NVML's name)
 
 
 class Nvml(Protocol):
-    """The part of `pynvml` that is used here."""
+    """The part of `pynvml` that is used here; the names are NVML's."""
 
     NVMLError: type[Exception]
 
@@ -47,9 +52,9 @@ class Nvml(Protocol):
     def nvmlDeviceGetMinorNumber(self, handle: object) -> int: ...  # noqa: N802, D102
     def nvmlDeviceGetPciInfo(self, handle: object) -> PciFacts: ...  # noqa: N802, D102
     def nvmlDeviceGetMemoryInfo(self, handle: object) -> MemoryFacts: ...  # noqa: N802, D102
-    def nvmlDeviceGetMigMode(self, handle: object) -> list[int]: ...  # noqa: N802, D102
-    def nvmlDeviceGetComputeRunningProcesses(self, handle: object) -> list[ProcessFacts]: ...  # noqa: N802, D102
-    def nvmlDeviceGetGraphicsRunningProcesses(self, handle: object) -> list[ProcessFacts]: ...  # noqa: N802, D102
+    def nvmlDeviceGetMigMode(self, handle: object) -> Sequence[int]: ...  # noqa: N802, D102
+    def nvmlDeviceGetComputeRunningProcesses(self, handle: object) -> Sequence[ProcessFacts]: ...  # noqa: N802, D102
+    def nvmlDeviceGetGraphicsRunningProcesses(self, handle: object) -> Sequence[ProcessFacts]: ...  # noqa: N802, D102
 
 
 def main() -> int:
