@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -98,16 +99,9 @@ def require_analyzers(packet: Packet, bytecode: Path) -> None:
     Raises:
         PreflightFailed: an analyzer does not start, or is not the pinned one.
     """
-    problems: list[Problem] = []
-    for pinned in packet.analyzers:
-        try:
-            found = PinnedAnalyzer.from_json(_ask(pinned.name, ("--identity",), bytecode), f"analyzer {pinned.name}")
-        except BrokenEvidence as error:
-            problems += error.problems
-            continue
-        if found != pinned:
-            do = "freeze again: labctl has changed since the packet was frozen"
-            problems.append(Problem(Code.FILE_DRIFT, f"analyzer {pinned.name}", pinned.sha256, found.sha256, do))
+    with ThreadPoolExecutor(max_workers=len(packet.analyzers)) as together:
+        found = together.map(lambda pinned: _identity_problems(pinned, bytecode), packet.analyzers)
+        problems = [problem for several in found for problem in several]
     if problems:
         raise PreflightFailed(problems)
 
@@ -160,6 +154,17 @@ def current_analysis(run: SealedRun, analyses: Path) -> SealedAnalysis:
             "name one with --analysis DIR" if current else f"run `labctl analyze sealed-run {run.root}`",
         )
     )
+
+
+def _identity_problems(pinned: PinnedAnalyzer, bytecode: Path) -> tuple[Problem, ...]:
+    try:
+        found = PinnedAnalyzer.from_json(_ask(pinned.name, ("--identity",), bytecode), f"analyzer {pinned.name}")
+    except BrokenEvidence as error:
+        return error.problems
+    if found == pinned:
+        return ()
+    do = "freeze again: labctl has changed since the packet was frozen"
+    return (Problem(Code.FILE_DRIFT, f"analyzer {pinned.name}", pinned.sha256, found.sha256, do),)
 
 
 def _ask_every(names: list[str], run: SealedRun) -> tuple[dict[str, bytes], tuple[Problem, ...]]:
