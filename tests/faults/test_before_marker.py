@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from labctl.campaign.checks import Look, every_look
+from labctl.campaign.checks import every_look
+from labctl.campaign.look import Look
 from labctl.codes import Code
 from labctl.engines.catalogue import vocabulary_for
 from labctl.errors import PreflightFailed

@@ -6,27 +6,29 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from labctl.campaign.card_checks import card_looks, watched_cards
 from labctl.campaign.ledger_mirror import LedgerMirror
+from labctl.campaign.look import Look, attempted
 from labctl.campaign.roots import Roots
 from labctl.campaign.secret_scan import Secrets
+from labctl.campaign.storage_checks import storage_looks, trust_looks
 from labctl.clock import Clock
 from labctl.codes import Code
 from labctl.errors import AlreadyConsumed, DirtySource, LabctlError, Problem
 from labctl.host.boot import boot_id, machine_id_sha256
+from labctl.host.devices.discovery import reader_of
 from labctl.host.idle import cpu_busy_percent
-from labctl.host.storage import file_system_type, free_bytes, is_writable, open_trusted_folder
 from labctl.marker import require_unspent
 from labctl.packet.opening import read_vocabulary
 from labctl.packet.remote import is_on_remote
 from labctl.packet.review import ReviewedPacket
 from labctl.packet.source import export_snapshot
+from labctl.prereg.host_profile import Devices
 from labctl.prereg.model import CampaignClass
 from labctl.servers.sockets import prove_port_free
 
-MIB = 1 << 20
 SOCKET_PATH_LIMIT_BYTES = 107
 LONGEST_SOCKET_NAME_BYTES = 36  # a UUID, which is what engines name their sockets
-VOLATILE = ("overlay", "tmpfs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,25 +49,14 @@ class PreflightRequest:
     """The seal of a rehearsal of what this packet runs, with the real service, where there is one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
-    """One check."""
-
-    name: str
-    code: Code
-    expected: str
-    observed: str
-    is_met: bool
-    do: str = ""
-
-
 def every_look(request: PreflightRequest) -> Iterator[Look]:
     """Every check, in an order in which the cheap ones come first."""
     authorization, packet_id = request.reviewed.folder.root.parent.parent, request.reviewed.packet_id
-    yield from _attempt("unspent", "no marker and no ledger line", lambda: _unspent(request), str(authorization))
-    yield from _storage(request)
-    yield from _trust(request)
-    yield from _attempt("host", "a boot id and a machine id", lambda: (boot_id(), machine_id_sha256()), packet_id)
+    packet = request.reviewed.packet
+    yield from attempted("unspent", "no marker and no ledger line", lambda: _unspent(request), str(authorization))
+    yield from storage_looks(request.roots, packet.host.storage, packet.preregistration.campaign_class)
+    yield from trust_looks(request.roots)
+    yield from attempted("host", "a boot id and a machine id", lambda: (boot_id(), machine_id_sha256()), packet_id)
     yield assertions_look()
     yield from _secrets(request)
     yield _socket_path(request)
@@ -74,35 +65,11 @@ def every_look(request: PreflightRequest) -> Iterator[Look]:
     yield from _snapshot(request)
     yield from _remote(request)
     yield from _mirror(request)
+    cards = tuple(_cards(request))
+    yield from cards
     yield _idle(request)
-
-
-def existing(folder: Path) -> Path:
-    """The folder, or the nearest parent that exists: preflight creates no root."""
-    while not folder.exists():
-        folder = folder.parent
-    return folder
-
-
-def root_folders(roots: Roots) -> tuple[tuple[str, Path], ...]:
-    """The four roots by name."""
-    return (
-        ("authorization", roots.authorization.root),
-        ("runs", roots.runs),
-        ("analyses", roots.analyses),
-        ("scratch", roots.scratch),
-    )
-
-
-def _attempt(name: str, expected: str, action: Callable[[], object], where: str) -> Iterator[Look]:
-    """A check that either goes through or raises what is wrong."""
-    try:
-        action()
-    except LabctlError as error:
-        for problem in error.problems:
-            yield Look(name, problem.code, problem.expected, problem.got, is_met=False, do=problem.do)
-    else:
-        yield Look(name, Code.PREFLIGHT, expected, f"holds for {where}", is_met=True)
+    if all(look.is_met for look in cards):
+        yield from _cards(request)  # still free when the window has ended
 
 
 def _unspent(request: PreflightRequest) -> None:
@@ -114,42 +81,6 @@ def _unspent(request: PreflightRequest) -> None:
     if runs:
         do = "find out who removed marker and ledger line, and freeze the next attempt"
         raise AlreadyConsumed(Problem(Code.CONSUMED, str(runs[0]), "no run of this packet", "one", do))
-
-
-def _storage(request: PreflightRequest) -> Iterator[Look]:
-    packet = request.reviewed.packet
-    is_exploratory = packet.preregistration.campaign_class is CampaignClass.EXPLORATORY
-    allowed = [kind for kind in packet.host.storage.allowed if is_exploratory or kind not in VOLATILE]
-    for name, folder in root_folders(request.roots):
-        found = file_system_type(existing(folder))
-        do = f"put {folder} on another file system, or allow it in the host profile"
-        expected = f"one of {', '.join(allowed)}"
-        yield Look(f"file_system.{name}", Code.UNSAFE_ROOT, expected, found, is_met=found in allowed, do=do)
-        can_write = is_writable(existing(folder))
-        got, do = ("writable" if can_write else "read-only"), f"make {existing(folder)} writable"
-        yield Look(f"writable.{name}", Code.UNSAFE_ROOT, "a folder we may write to", got, is_met=can_write, do=do)
-    free_mib, wanted_mib = free_bytes(existing(request.roots.runs)) // MIB, packet.host.storage.min_free_mib
-    yield Look(
-        "free_space",
-        Code.DISK_FULL,
-        f"at least {wanted_mib} MiB free",
-        f"{free_mib} MiB",
-        is_met=free_mib >= wanted_mib,
-        do=f"free space on the file system of {request.roots.runs}",
-    )
-
-
-def _trust(request: PreflightRequest) -> Iterator[Look]:
-    anchor = request.roots.anchor
-    for name, folder in root_folders(request.roots):
-        there = existing(folder)
-        if not there.is_relative_to(anchor):
-            there = anchor if anchor.exists() else there  # where even the anchor is missing, labctl makes it, mode 0700
-        yield from _attempt(f"trusted.{name}", "folders that only we can write to", _opens(there, anchor), str(there))
-
-
-def _opens(folder: Path, anchor: Path) -> Callable[[], None]:
-    return lambda: os.close(open_trusted_folder(folder, anchor))
 
 
 def assertions_look() -> Look:
@@ -192,7 +123,7 @@ def _port(request: PreflightRequest) -> Iterator[Look]:
         yield Look("port", Code.PORT_TAKEN, "a free port for each start", "picked as a leg starts", is_met=True)
         return
     expected = f"port {network.port} free"
-    yield from _attempt("port", expected, lambda: prove_port_free(network.address, network.port), network.address)
+    yield from attempted("port", expected, lambda: prove_port_free(network.address, network.port), network.address)
 
 
 def _rehearsal(request: PreflightRequest) -> Iterator[Look]:
@@ -221,7 +152,7 @@ def _snapshot(request: PreflightRequest) -> Iterator[Look]:
     def export() -> None:
         found.append(export_snapshot(request.roots.repository, frozen.commit, request.scratch / "campaign"))
 
-    yield from _attempt("snapshot", "every object of the commit", export, frozen.commit)
+    yield from attempted("snapshot", "every object of the commit", export, frozen.commit)
     if found:
         do = "restore the repository's objects; the packet was frozen from others"
         is_same = found[0] == frozen.tree_dirhash
@@ -259,6 +190,14 @@ def _mirror(request: PreflightRequest) -> Iterator[Look]:
             yield Look("mirror", problem.code, problem.expected, problem.got, is_met=False, do=problem.do)
     else:
         yield Look("mirror", Code.PREFLIGHT, expected, f"{lines} lines there", is_met=True)
+
+
+def _cards(request: PreflightRequest) -> Iterator[Look]:
+    packet = request.reviewed.packet
+    cards, devices = watched_cards(packet.preregistration, packet.host), packet.host.devices or Devices()
+    if cards is not None:
+        request.announce(f"looking at {cards.vendor.value} cards")
+        yield from card_looks(reader_of(cards, devices), cards, devices, request.clock)
 
 
 def _idle(request: PreflightRequest) -> Look:

@@ -1,7 +1,9 @@
 """Preflight: everything that can be checked without side effects, before the marker; every fault at once."""
 
-from labctl.campaign.checks import Look, PreflightRequest, every_look, existing, root_folders
-from labctl.errors import PreflightFailed, Problem
+from labctl.campaign.checks import PreflightRequest, every_look
+from labctl.campaign.look import Look
+from labctl.campaign.storage_checks import existing, root_folders
+from labctl.errors import PreflightFailed
 from labctl.host.storage import file_system_type
 from labctl.packet.in_place import verify_packet_in_place
 from labctl.records.marker import Finding, PreflightPassed
@@ -16,7 +18,7 @@ def run_preflight(request: PreflightRequest) -> PreflightPassed:
     packet, repository = request.reviewed.packet, request.roots.repository
     looks = tuple(every_look(request))
     drift = verify_packet_in_place(packet, repository, request.announce)
-    failed = [*(_problem(look) for look in looks if not look.is_met), *drift]
+    failed = [*(look.problem("preflight") for look in looks if not look.is_met), *drift]
     if failed:
         raise PreflightFailed(failed)
     in_place = f"{len(packet.sources)} sources, {len(packet.models)} models, interpreter and labctl equal"
@@ -34,7 +36,3 @@ def _finding(look: Look) -> Finding:
 
 def _in_place(observed: str) -> Finding:
     return Finding(check="in_place", expected="everything as frozen", observed=observed, is_met=True)
-
-
-def _problem(look: Look) -> Problem:
-    return Problem(look.code, f"preflight {look.name}", look.expected, look.observed, look.do)

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from labctl.campaign.checks import Look, every_look
+from labctl.campaign.checks import every_look
 from labctl.campaign.ledger_mirror import LedgerMirror
+from labctl.campaign.look import Look
 from labctl.codes import Code
 from labctl.ledger import LedgerEvent, append_ledger
 from labctl.packet.freeze import FreezeRequest, freeze_packet
