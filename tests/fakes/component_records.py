@@ -243,7 +243,7 @@ class WorkerScript:
                     "name": name,
                     "control": tensor(sides[0], data),
                     "candidate": tensor(sides[1], data),
-                    "challenge_sha256": sha256_hex(f"{NONCE}/{number}/".encode() + data),
+                    "challenge_sha256": sha256_hex(data + f"/{NONCE}/{number}".encode()),
                     "first_difference": None,
                 }
             )
@@ -258,7 +258,7 @@ class WorkerScript:
             "index": layer,
             "control": tensor({**_without_digest(at), **_moved(at, 0x8_0000)}, whole),
             "candidate": tensor(_without_digest(at), whole),
-            "challenge_sha256": sha256_hex(f"{NONCE}/{number}/".encode() + whole),
+            "challenge_sha256": sha256_hex(whole + f"/{NONCE}/{number}".encode()),
             "first_difference": None,
             "rest_sha256": sha256_hex(before),
         }

@@ -216,7 +216,7 @@ class ComponentRecord(FrozenModel):
     warnings: tuple[WarningSeen, ...]
     """Warnings, in order."""
     channels_before: Channels | None
-    """Before torch was imported."""
+    """With torch imported, before a line of the worker file ran."""
     channels_after: Channels | None
     """At the end."""
     timing: WorkerTiming

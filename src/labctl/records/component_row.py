@@ -113,7 +113,7 @@ class BoundaryRecord(FrozenModel):
     candidate: TensorRecord
     """What the candidate had there."""
     challenge_sha256: Sha256
-    """SHA-256 of `NONCE/ROW/` and the candidate's bytes."""
+    """SHA-256 of the candidate's bytes and then `/NONCE/ROW`: whoever has only an earlier digest cannot make it."""
     first_difference: FirstDifference | None
     """Where they differ; null: nowhere."""
 

@@ -1,4 +1,4 @@
-"""What microcases write down: calls that must be refused, and sizes that must leave the candidate's own tensors alone."""
+"""What microcases write down: calls that must be refused, and sizes that must leave the candidate's tensors alone."""
 
 from typing import Annotated, Literal
 

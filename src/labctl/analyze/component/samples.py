@@ -39,7 +39,7 @@ def judge_sample(findings: Findings, worked: Worked, row: RowRecord) -> None:
     findings.equal("bytes of the sample", where, size_bytes, len(raw))
     if len(raw) == size_bytes:
         whole = rebuilt(before, (first[chosen], layout.slot_dim), slots, raw)
-        challenged = f"{worked.pre_import.nonce}/{row.row}/".encode() + whole
+        challenged = whole + f"/{worked.pre_import.nonce}/{row.row}".encode()
         digests = (sha256(whole).hexdigest(), sha256(challenged).hexdigest())
         findings.equal("digests of the rebuilt cache", where, digests, (pair.candidate.sha256, pair.challenge_sha256))
 
