@@ -5,6 +5,7 @@ from fractions import Fraction
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from labctl.analyze.metrics_grammar import unreadable_lines
 from labctl.codes import Code
 from labctl.engines.vocabulary import EngineVocabulary
 from labctl.errors import MalformedRecord, Problem
@@ -97,6 +98,8 @@ def _fields_by_sample(engine: EngineVocabulary) -> dict[str, list[str]]:
 def _samples(data: bytes, where: str) -> list[tuple[str, Labels, float]]:
     try:
         text = data.decode("utf-8")
+        if numbers := unreadable_lines(text):
+            raise MalformedRecord(_problem(f"{where}:{numbers[0]}", "Prometheus text", f"{len(numbers)} other lines"))
         return [
             (sample.name, tuple(sorted(sample.labels.items())), sample.value)
             for family in text_string_to_metric_families(text)

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from .metrics_text import read_samples
 from .record_forms import require_form
 from .row_figures import CONVENTIONAL, Row, Told
 from .sealed_files import (
@@ -26,8 +27,6 @@ from .wire_reading import read_stamps
 
 NAME = "standalone"
 Counters = dict[str, dict[tuple[tuple[str, str], ...], Fraction]]
-SAMPLE = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)\s*(?:\{(.*)\})?\s*(\S+)(?:\s+-?[0-9]+)?")
-LABEL = re.compile(r'\s*([a-zA-Z_][a-zA-Z0-9_]*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*(?:,|$)')
 PLACEHOLDER = re.compile(r"(\{(?:python|host|port|nonce|leg_dir|cache_dir|model:[A-Za-z0-9][A-Za-z0-9._-]{0,127})\})")
 FIXED = {"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "PATH": "/usr/local/bin:/usr/bin:/bin", "TZ": "UTC"}
 FIXED |= {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1"}
@@ -38,15 +37,16 @@ def read_counters(data: bytes, names: Mapping[str, str]) -> Counters:
     """Samples by the vocabulary's names, summed over engines; a ValueError where one is twice there or not finite."""
     found: Counters = {}
     seen = set()
-    for sample in filter(None, (SAMPLE.fullmatch(line.strip()) for line in data.decode().split("\n"))):
-        labels, value = tuple(sorted(LABEL.findall(sample[2] or ""))), sample[3]
+    for name, labels, text in read_samples(data.decode()):
         kept = tuple(pair for pair in labels if pair[0] not in ("engine", "model_name"))
-        for known in (known for known, called in names.items() if called == sample[1]):
-            if (known, labels) in seen or finite(value) < 0:
-                raise ValueError(f"a sample twice, or negative: {sample[0]}")
+        for known in (known for known, called in names.items() if called == name):
+            if (known, labels) in seen or finite(text) < 0:
+                raise ValueError(f"a sample twice, or negative: {name} {labels}")
             seen.add((known, labels))
             sums = found.setdefault(known, {})
-            sums[kept] = sums.get(kept, Fraction(0)) + Fraction(float(value))
+            sums[kept] = sums.get(kept, Fraction(0)) + (
+                Fraction(int(text)) if text.lstrip("+").isdigit() else Fraction(float(text))
+            )
     return found
 
 
