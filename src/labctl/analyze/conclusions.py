@@ -90,12 +90,10 @@ def _test_figures(fit: Fit) -> Iterator[Figure]:
 def _permutation_figures(
     speeds: tuple[Fraction, ...], arms: tuple[Arm, ...], drawn_from: Assignments | None
 ) -> Iterator[Figure]:
-    is_drawn = drawn_from is not None
     found = permute_starts(speeds, arms) if drawn_from is None else permute_over(speeds, arms, drawn_from)
-    name = "drawn_permutation" if is_drawn else "start_permutation"
-    yield figure(f"{name}_count", "", found.count, f"of {found.total} assignments")
-    yield figure(f"{name}_p", "", found.p_value, "share")
-    yield figure(f"{name}_floor", "", found.floor, "share")
+    yield figure("start_permutation_count", "", found.count, f"of {found.total} assignments")
+    yield figure("start_permutation_p", "", found.p_value, "share")
+    yield figure("start_permutation_floor", "", found.floor, "share")
 
 
 def _row_figures(speeds: RunSpeeds) -> Iterator[Figure]:

@@ -166,15 +166,15 @@ def _start_figures(headlines: dict[str, Fraction], run: Run) -> Iterator[Doc]:
         yield _log_figure("effect_log", fit[0])
     swapped = arms.translate(str.maketrans("AB", "BA"))
     if run.prereg["schedule"].get("mirror"):
-        observed, name = exact.product(_side(headlines, "B")), "drawn_permutation"
+        observed = exact.product(_side(headlines, "B"))
         drawn = [exact.product(v for v, arm in zip(speeds, one, strict=True) if arm == "B") for one in (arms, swapped)]
         count, total = sum(one >= observed for one in drawn), len(drawn)
     else:
-        count, name = exact.assignment_count(speeds, arms), "start_permutation"
+        count = exact.assignment_count(speeds, arms)
         total = comb(len(arms), arms.count("B"))
-    yield figure(f"{name}_count", "", count, "")
-    yield figure(f"{name}_p", "", Fraction(count, total), "")
-    yield figure(f"{name}_floor", "", Fraction(1, total), "")
+    yield figure("start_permutation_count", "", count, "")
+    yield figure("start_permutation_p", "", Fraction(count, total), "")
+    yield figure("start_permutation_floor", "", Fraction(1, total), "")
 
 
 def _row_figures(run: Run) -> Iterator[Doc]:

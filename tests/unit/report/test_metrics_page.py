@@ -56,7 +56,7 @@ def names_in_the_source() -> set[str]:
 @pytest.fixture(scope="module")
 def printed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Name and unit of every figure of a run with every gate."""
-    verdict = analyze_run(RunBuilder(stops=False).seal(tmp_path_factory.mktemp("run")), analyzer_identity())
+    verdict = analyze_run(RunBuilder(stops=False, prompts=6).seal(tmp_path_factory.mktemp("run")), analyzer_identity())
     return {generic(one.name): one.unit for one in figures_of(verdict)}
 
 
@@ -89,6 +89,6 @@ def test_each_unit_is_the_one_that_is_printed(printed: dict[str, str]) -> None:
         unit = printed.get(cells[0].strip("`")) if line.startswith("| `") else None
         if unit is not None:
             checked += 1
-            shown = re.sub(r"^of \d+ rows$", "of N rows", unit)
+            shown = re.sub(r"^of \d+ ", "of N ", unit)
             assert shown in {cell.removesuffix(" (ms)") for cell in cells[2:]}, line
     assert checked > 40
