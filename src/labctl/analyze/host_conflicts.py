@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
-from labctl.analyze.evidence import RunEvidence, conflict, differences
+from labctl.analyze.evidence import conflict, differences
 from labctl.analyze.record_reader import RecordReader
+from labctl.analyze.run_facts import RunFacts
 from labctl.digest import sha256_hex
 from labctl.errors import Problem
 from labctl.frozen import canonical_json
@@ -15,7 +16,7 @@ INPUTS = "packet/inputs/"
 APPROVALS = "packet/approvals/"
 
 
-def host_conflicts(reader: RecordReader, evidence: RunEvidence) -> Iterator[Problem]:
+def host_conflicts(reader: RecordReader, evidence: RunFacts) -> Iterator[Problem]:
     """What the records of the machine and of preflight say, held against packet and marker."""
     is_recorded = any(entry.event is Event.PREFLIGHT_RECORDED for entry in evidence.journal)
     because = "preflight was recorded" if is_recorded else None
@@ -39,7 +40,7 @@ def host_conflicts(reader: RecordReader, evidence: RunEvidence) -> Iterator[Prob
         yield from differences("data/host/env.json", [("allowed names", expected, allowed)])
 
 
-def copy_conflicts(reader: RecordReader, evidence: RunEvidence) -> Iterator[Problem]:
+def copy_conflicts(reader: RecordReader, evidence: RunFacts) -> Iterator[Problem]:
     """Inputs that the packet does not pin, and approvals that the marker counted and that are not there."""
     pinned = {file.role for file in evidence.packet.files}
     for name in sorted(reader.names):
@@ -50,7 +51,7 @@ def copy_conflicts(reader: RecordReader, evidence: RunEvidence) -> Iterator[Prob
     yield from differences("data/packet/approvals", [("approvals that the marker counted", [], sorted(missing))])
 
 
-def _preflight_conflicts(evidence: RunEvidence, preflight: PreflightPassed) -> Iterator[Problem]:
+def _preflight_conflicts(evidence: RunFacts, preflight: PreflightPassed) -> Iterator[Problem]:
     marker = evidence.marker
     unmet = [finding.check for finding in preflight.findings if not finding.is_met]
     yield from differences(

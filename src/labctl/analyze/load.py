@@ -5,6 +5,7 @@ from dataclasses import replace
 from labctl.analyze.evidence import LegEvidence, RunEvidence, conflict
 from labctl.analyze.files import EvidenceFiles, require_readable
 from labctl.analyze.host_conflicts import copy_conflicts, host_conflicts
+from labctl.analyze.journal_reading import read_journal, read_outcome
 from labctl.analyze.leg_conflicts import leg_conflicts
 from labctl.analyze.load_leg import load_leg
 from labctl.analyze.record_reader import RecordReader
@@ -13,13 +14,13 @@ from labctl.digest import sha256_hex
 from labctl.engines.vocabulary import EngineVocabulary
 from labctl.errors import MalformedRecord
 from labctl.frozen import canonical_json
-from labctl.packet.model import Packet
+from labctl.packet.model import EndpointPacket
 from labctl.prereg.model import TeacherOracle
 from labctl.prereg.strict_yaml import read_yaml
 from labctl.prereg.suite import Oracle, Suite
 from labctl.protocol import Event
 from labctl.records.marker import Marker
-from labctl.records.run import JournalEntry, Outcome, OutcomeKind, PhaseAnswer
+from labctl.records.run import OutcomeKind, PhaseAnswer
 from labctl.records.seal import SealOutcome
 
 
@@ -37,8 +38,8 @@ def load_evidence(files: EvidenceFiles, sealed: SealOutcome | None = None) -> Ru
     is_aborted = sealed is not None and sealed.outcome is OutcomeKind.ABORTED
     has_legs = any(name.startswith("legs/") for name in reader.names)
     evidence = _opened(reader, is_bare=is_aborted and not has_legs)
-    journal = _journal(reader, may_be_torn=is_aborted)
-    evidence = replace(evidence, journal=journal, outcome=_outcome(reader, sealed, journal))
+    journal = read_journal(reader, may_be_torn=is_aborted)
+    evidence = replace(evidence, journal=journal, outcome=read_outcome(reader, sealed, journal))
     reader.problems += host_conflicts(reader, evidence)
     evidence = replace(evidence, answers=_answers(reader, evidence))
     evidence = replace(evidence, legs=_legs(reader, evidence))
@@ -54,7 +55,7 @@ def _opened(reader: RecordReader, *, is_bare: bool) -> RunEvidence:
     packet_bytes = require_readable(reader.files, "packet/packet.json")
     marker_bytes = require_readable(reader.files, "packet/marker.copy.json")
     engine_bytes = require_readable(reader.files, "packet/engine.json")
-    packet = Packet.from_json(packet_bytes, "data/packet/packet.json")
+    packet = EndpointPacket.from_json(packet_bytes, "data/packet/packet.json")
     evidence = RunEvidence(
         packet=packet,
         packet_id=sha256_hex(packet_bytes),
@@ -75,17 +76,6 @@ def _opened(reader: RecordReader, *, is_bare: bool) -> RunEvidence:
     return evidence
 
 
-def _outcome(reader: RecordReader, sealed: SealOutcome | None, journal: tuple[JournalEntry, ...]) -> Outcome | None:
-    if sealed is None or sealed.outcome is not OutcomeKind.ABORTED:
-        return reader.record("outcome.json", Outcome, because=None if sealed is None else "every sealed run has one")
-    # What another process sealed for a killed controller counts as aborted, whatever the controller had written.
-    written = reader.leniently().record("outcome.json", Outcome, because=None)
-    if written is not None and written.outcome is OutcomeKind.ABORTED:
-        return written
-    closed = tuple(entry.leg for entry in journal if entry.event is Event.LEG_CLOSED and entry.leg is not None)
-    return Outcome(outcome=OutcomeKind.ABORTED, cause=sealed.cause, detail=sealed.detail, legs_closed=closed)
-
-
 def _suite(files: EvidenceFiles) -> Suite:
     where = "data/packet/inputs/suite.yaml"
     document = read_yaml(require_readable(files, "packet/inputs/suite.yaml"), where)
@@ -94,7 +84,7 @@ def _suite(files: EvidenceFiles) -> Suite:
     return Suite.from_json(canonical_json(document.tree), where)
 
 
-def _oracle(reader: RecordReader, packet: Packet) -> Oracle | None:
+def _oracle(reader: RecordReader, packet: EndpointPacket) -> Oracle | None:
     if not isinstance(packet.preregistration.oracle, TeacherOracle):
         return None
     name = "packet/inputs/oracle.json"
@@ -104,29 +94,6 @@ def _oracle(reader: RecordReader, packet: Packet) -> Oracle | None:
     except MalformedRecord as error:
         reader.problems.extend(error.problems)
         return None
-
-
-def _journal(reader: RecordReader, *, may_be_torn: bool) -> tuple[JournalEntry, ...]:
-    because = None if may_be_torn else "every run has a journal"
-    data = reader.bytes_of("journal.jsonl", because=because) or b""
-    entries: list[JournalEntry] = []
-    previous = sha256_hex(b"")
-    for number, line in enumerate(data.splitlines(keepends=True)):
-        if may_be_torn and not line.endswith(b"\n"):
-            break  # the controller was killed while it wrote this line; the line stays as evidence of that
-        where = f"data/journal.jsonl:{number + 1}"
-        try:
-            entry = JournalEntry.from_json(line, where)
-        except MalformedRecord as error:
-            reader.problems.extend(error.problems)
-            break
-        if (entry.seq, entry.prev) != (number, previous) or entry.canonical() != line:
-            reader.problems.append(
-                conflict(where, f"entry {number} after {previous}", f"{entry.seq} after {entry.prev}")
-            )
-        entries.append(entry)
-        previous = sha256_hex(line)
-    return tuple(entries)
 
 
 def _answers(reader: RecordReader, evidence: RunEvidence) -> tuple[PhaseAnswer, ...]:

@@ -5,10 +5,13 @@ from itertools import pairwise
 
 from labctl.analyze.evidence import RunEvidence, conflict, differences
 from labctl.analyze.files import EvidenceFiles
+from labctl.analyze.lane_facts import lane_conflicts
+from labctl.analyze.run_facts import RunFacts
 from labctl.digest import sha256_hex
 from labctl.errors import Problem
 from labctl.packet.model import Packet
 from labctl.packet.tool import STANDALONE_NAME, standalone_sha256
+from labctl.prereg.any_campaign import schedule_of
 from labctl.protocol import FIRST_PAIR, Event, Progress
 from labctl.records.run import OutcomeKind
 
@@ -16,6 +19,12 @@ COPIES = "analyzers/"
 
 
 def packet_conflicts(evidence: RunEvidence) -> Iterator[Problem]:
+    """What packet and marker say of each other, where servers were started."""
+    yield from marker_conflicts(evidence)
+    yield from lane_conflicts(evidence)
+
+
+def marker_conflicts(evidence: RunFacts) -> Iterator[Problem]:
     """What packet and marker say of each other."""
     packet, marker = evidence.packet, evidence.marker
     yield from differences(
@@ -37,7 +46,7 @@ def pinned_conflicts(packet: Packet, files: EvidenceFiles) -> Iterator[Problem]:
     names = files.names()
     pinned = {
         "packet/prereg.yaml": packet.prereg_yaml_sha256,
-        "packet/engine.json": packet.engine_sha256,
+        **({} if packet.engine_sha256 is None else {"packet/engine.json": packet.engine_sha256}),
         **{f"packet/inputs/{file.role}": file.sha256 for file in packet.files},
     }
     for name, sha256 in pinned.items():
@@ -48,10 +57,10 @@ def pinned_conflicts(packet: Packet, files: EvidenceFiles) -> Iterator[Problem]:
     yield from differences("data", [("analyzers", analyzers.get(STANDALONE_NAME, ""), standalone_sha256(copies))])
 
 
-def journal_conflicts(evidence: RunEvidence) -> Iterator[Problem]:
+def journal_conflicts(evidence: RunFacts) -> Iterator[Problem]:
     """Steps that the protocol forbids, times that go back, and an outcome that the journal does not tell."""
-    has_stop = evidence.packet.preregistration.schedule.stop_after_first_pair
-    progress = Progress(evidence.order, has_stop)
+    schedule = schedule_of(evidence.packet.preregistration)
+    progress = Progress(evidence.order, schedule is not None and schedule.stop_after_first_pair)
     for entry in evidence.journal:
         try:
             progress = progress.advance(entry.event, entry.leg)
@@ -65,7 +74,7 @@ def journal_conflicts(evidence: RunEvidence) -> Iterator[Problem]:
     yield from _closed_conflicts(evidence, progress)
 
 
-def _outcome_conflicts(evidence: RunEvidence) -> Iterator[Problem]:
+def _outcome_conflicts(evidence: RunFacts) -> Iterator[Problem]:
     outcome = evidence.outcome
     if outcome is None:
         return
@@ -84,7 +93,7 @@ def _outcome_conflicts(evidence: RunEvidence) -> Iterator[Problem]:
     )
 
 
-def _closed_conflicts(evidence: RunEvidence, progress: Progress) -> Iterator[Problem]:
+def _closed_conflicts(evidence: RunFacts, progress: Progress) -> Iterator[Problem]:
     wanted = evidence.order[: progress.closed_legs]
     closed = {leg.name for leg in evidence.legs if leg.is_closed}
     for name in wanted:

@@ -2,18 +2,9 @@
 
 from collections.abc import Collection, Iterable
 
+from labctl.records.probe import STAGES
 from labctl.records.verdict import VerdictKind
 
-STAGES = (
-    "import-done",
-    "device-set",
-    "pg-initialised",
-    "tensor-allocated",
-    "all_reduce-start",
-    "all_reduce-done",
-    "verified",
-    "teardown-done",
-)
 # The class of a probe in which some rank did not reach the stage, and no rank failed to reach an earlier one.
 CLASSES = dict(
     zip(
