@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from labctl.frozen import DecimalText, FrozenModel
-from labctl.prereg.field_types import GateId, Line, MetricId
+from labctl.prereg.field_types import GateId, GroupValues, Line, MetricId, RelativePath, is_absent
 from labctl.prereg.start_gates import OutputGate, Roofline, ServerGate
 from labctl.prereg.statistics_gates import StatisticsGate
 
@@ -67,7 +67,15 @@ class RequirePattern(FrozenModel):
     example: Line
     """A line that the expression must match; checked at validation."""
     count: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
-    """How many lines must match; null: at least one."""
+    """How many lines must match, of each rank where `ranks` says how many there are; null: at least one."""
+    ranks: Annotated[int, Field(ge=1, le=4096)] | None = Field(default=None, exclude_if=is_absent)
+    """The ranks 0, 1, … that must each print the line; the expression names the group `rank`."""
+    groups: GroupValues | None = Field(default=None, exclude_if=is_absent)
+    """What named groups hold in every such line, such as `{graphs: 146, eager_breaks: 145}`."""
+    control: GroupValues | None = Field(default=None, exclude_if=is_absent)
+    """The same for A alone."""
+    candidate: GroupValues | None = Field(default=None, exclude_if=is_absent)
+    """The same for B alone."""
 
 
 class CleanLog(FrozenModel):
@@ -81,6 +89,8 @@ class CleanLog(FrozenModel):
     """Patterns beside the engine vocabulary's own."""
     require: tuple[RequirePattern, ...] = ()
     """Patterns that each start's log must match."""
+    good_log: RelativePath | None = Field(default=None, exclude_if=is_absent)
+    """A log that is as it must be, a path below campaigns/; freezing holds the patterns against it."""
     unknown_environment: Literal["fail", "report"]
     """What a warning of an unknown environment variable does."""
 

@@ -3,10 +3,10 @@
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, StringConstraints, Tag
+from pydantic import Discriminator, Field, StringConstraints, Tag
 
 from labctl.frozen import FrozenModel
-from labctl.prereg.field_types import EnvironmentName, Line
+from labctl.prereg.field_types import EnvironmentName, GroupValues, Line, is_absent
 
 
 class CounterState(StrEnum):
@@ -43,10 +43,12 @@ class LogProof(FrozenModel):
     """A regular expression, case-sensitive, searched in each line."""
     example: Line
     """A line that the expression must match; checked at validation."""
-    control: LineState
-    """What A must show."""
-    candidate: LineState
-    """What B must show."""
+    control: LineState | GroupValues
+    """What A must show: `absent`, `present`, or what named groups hold in every such line."""
+    candidate: LineState | GroupValues
+    """The same for B."""
+    ranks: Annotated[int, Field(ge=1, le=4096)] | None = Field(default=None, exclude_if=is_absent)
+    """The ranks 0, 1, … that must each print the line where it must be there; the expression names the group `rank`."""
 
 
 def _proof_kind(value: Any) -> str | None:  # noqa: ANN401 (pydantic passes raw input)

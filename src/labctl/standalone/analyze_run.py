@@ -25,7 +25,7 @@ if not __package__:  # run as a file: the folder is the package, and its parts a
     if sys.pycache_prefix is None:  # neither read compiled code beside the parts nor leave any in a sealed run
         sys.pycache_prefix, sys.dont_write_bytecode = os.devnull, True
 
-from . import answer_gates, speed_gates, start_gates, statistics_gates
+from . import answer_gates, log_gates, speed_gates, start_gates, statistics_gates
 from .gate_findings import Gate
 from .row_figures import start_figures
 from .run_conflicts import contradictions
@@ -48,9 +48,9 @@ LATER = (*OF_ALL_STARTS, "control_near", "moving_difference")
 KINDS: dict[str, Callable[[Gate, Run, Doc], None]] = {
     "identity": answer_gates.identity,
     "complete_rows": answer_gates.complete_rows,
-    "treatment": answer_gates.treatment,
+    "treatment": log_gates.treatment,
     "cold": answer_gates.cold,
-    "clean_log": answer_gates.clean_log,
+    "clean_log": log_gates.clean_log,
     "exact_tokens": answer_gates.exact_tokens,
     "cross_leg_exact": answer_gates.cross_leg_exact,
     "accounting": answer_gates.accounting,

@@ -72,23 +72,6 @@ def complete_rows(gate: Gate, run: Run, _: Doc) -> None:
             gate.same(f"{leg.name} row {row.number}", "faults", [], row.faults + row.doubts)
 
 
-def treatment(gate: Gate, run: Run, proof: Doc) -> None:
-    """The treatment was at work in the candidate alone."""
-    for leg in run.legs:
-        state = proof["control" if leg.name[0] == "A" else "candidate"]
-        if "log" in proof and gate.knows(leg.log, leg.name, "the server log"):
-            count = len(_matching(leg.log, proof["log"]))
-            is_met = (count > 0) == (state == "present")
-            gate.holds(leg.name, f"lines of the proof are {state}: {count}", is_met=is_met)
-            gate.note(leg.name, "lines", proof_lines=count)
-        name = proof.get("counter", "")
-        if name and gate.knows(grown := leg.grown(name, run.off), leg.name, f"counter {name}"):
-            after = total(leg.counters[1], name) if leg.counters else None
-            is_met = grown > 0 if state == "positive" else not after
-            gate.holds(leg.name, f"counter {name} is {state}: {grown}", is_met=is_met)
-            gate.note(leg.name, "count", **{name: grown})
-
-
 def cold(gate: Gate, run: Run, said: Doc) -> None:
     """No start had answered anything before, and none used what it had kept."""
     for leg in run.legs:
@@ -114,21 +97,6 @@ def _cold_counters(gate: Gate, run: Run, leg: Leg, asked: int) -> None:
         ends = [(dict(labels), value) for labels, value in after["requests_succeeded"].items()]
         bad = sum(value for end, value in ends if end.get("finished_reason") in ("abort", "error"))
         gate.same(leg.name, "requests that ended badly", 0, bad)
-
-
-def clean_log(gate: Gate, run: Run, said: Doc) -> None:
-    """No line of the log says what it must not."""
-    engine, is_strict = run.engine, said["unknown_environment"] == "fail"
-    for leg in run.legs:
-        if gate.knows(leg.log, leg.name, "the server log"):
-            unknown = _matching(leg.log, engine["unknown_environment_pattern"])
-            gate.note(leg.name, "lines", unknown_environment_lines=len(unknown))
-            gate.same(leg.name, "unknown variables", [], unknown[:1] if is_strict else [])
-            for pattern in [*engine["deny_patterns"], *(one["pattern"] for one in said["deny"])]:
-                gate.same(leg.name, f"lines matching {pattern!r}", [], _matching(leg.log, pattern)[:1])
-            for one in said["require"]:
-                count = len(_matching(leg.log, one["pattern"]))
-                gate.same(leg.name, f"lines matching {one['pattern']!r}", one["count"] or max(count, 1), count)
 
 
 def exact_tokens(gate: Gate, run: Run, _: Doc) -> None:
@@ -219,11 +187,6 @@ def _mapped_files(leg: Leg) -> set[str] | None:
     own = (f"{leg.order['paths']['scratch']}/", "/dev/", "/memfd:", "[")
     paths = {line.split("\t")[0] for line in leg.maps.decode("utf-8", "backslashreplace").splitlines()}
     return {path for path in paths if path and not path.startswith(own) and not path.endswith(" (deleted)")}
-
-
-def _matching(log: bytes | None, pattern: str) -> list[bytes]:
-    found = re.compile(pattern.encode())
-    return [line for line in (log or b"").split(b"\n") if found.search(line.removesuffix(b"\r"))]
 
 
 def drafting(run: Run, leg: Leg) -> tuple[int, bool]:

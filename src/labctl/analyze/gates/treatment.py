@@ -4,9 +4,10 @@ from typing import assert_never
 
 from labctl.analyze.evidence import LegEvidence, RunEvidence
 from labctl.analyze.figures import figure
-from labctl.analyze.gates.clean_log import log_lines, matching_lines
 from labctl.analyze.gates.cold import counter_delta
 from labctl.analyze.gates.findings import Findings
+from labctl.analyze.gates.log_expectations import ExpectedLines, as_text, check_lines
+from labctl.analyze.log_lines import find_lines, log_chunks
 from labctl.prereg.model import Arm
 from labctl.prereg.treatment_kinds import CounterProof, CounterState, LineState, LogProof, Proof
 from labctl.records.verdict import GateOutcome
@@ -55,8 +56,10 @@ def _judge_log(findings: Findings, leg: LegEvidence, proof: LogProof) -> None:
         findings.lacks(f"{leg.name}: no server log")
         return
     state = proof.control if leg.arm is Arm.CONTROL else proof.candidate
-    count = len(matching_lines(log_lines(leg.log), proof.log))
-    wanted = "none" if state is LineState.ABSENT else "at least 1"
-    is_met = (count == 0) is (state is LineState.ABSENT)
-    findings.holds(f"lines matching {proof.log!r}", leg.name, (wanted, count), is_met=is_met)
-    findings.figures.append(figure("proof_lines", leg.name, count, "lines"))
+    found = find_lines(log_chunks(leg.log), [proof.log])[proof.log]
+    if state is LineState.ABSENT:
+        findings.equal(f"lines matching {proof.log!r}", leg.name, 0, found.count)
+    else:
+        groups = as_text(state) if isinstance(state, dict) else ()
+        check_lines(findings, leg.name, found, ExpectedLines(proof.log, ranks=proof.ranks, groups=groups))
+    findings.figures.append(figure("proof_lines", leg.name, found.count, "lines"))
