@@ -17,7 +17,7 @@ from labctl.ledger import LedgerEvent, append_ledger, find_consumed
 from labctl.packet.model import Packet, PacketId
 from labctl.packet.opening import open_packet
 from labctl.packet.review import ReviewedPacket
-from labctl.prereg.designs import drawn_order
+from labctl.prereg.any_campaign import order_for
 from labctl.records.marker import Marker, MarkerHost, PreflightPassed
 from labctl.rundir import AuthorizationPaths, PacketPaths
 
@@ -190,7 +190,7 @@ def _marker(reviewed: ReviewedPacket, preflight: PreflightPassed, request: Consu
         prereg_sha256=packet.prereg_yaml_sha256,
         git_commit=packet.repository.commit,
         tree_dirhash=packet.repository.tree_dirhash,
-        order=drawn_order(packet.order, packet.preregistration.schedule.mirror, request.nonce),
+        order=order_for(packet.preregistration, request.nonce),
         run_dir=request.run_dir,
         nonce=request.nonce,
         host=request.host,

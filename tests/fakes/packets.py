@@ -14,7 +14,7 @@ from pathlib import Path
 
 from labctl.digest import sha256_hex
 from labctl.frozen import canonical_json
-from labctl.packet.model import Packet
+from labctl.packet.model import EndpointPacket, Packet
 from labctl.rundir import PacketPaths
 
 PREREG_YAML = b"labctl: 1\nkind: endpoint\nid: quick-test\n"
@@ -27,9 +27,9 @@ INPUTS = {
 _COMMIT = "ef334233deabeaeedb607056a2db1c90edb3887c"
 
 
-def make_packet(**changes: object) -> Packet:
+def make_packet(**changes: object) -> EndpointPacket:
     """A valid packet with some parts of its document replaced."""
-    return Packet.from_json(canonical_json(merged(packet_document(), changes)), "packet for a test")
+    return EndpointPacket.from_json(canonical_json(merged(packet_document(), changes)), "packet for a test")
 
 
 def write_packet_folder(folder: Path, packet: Packet) -> PacketPaths:

@@ -16,6 +16,7 @@ What can be spoiled:
 - a row: `ids`, `gap_ns`, `cached_tokens`, `finish`, `model`, `has_kernel_stamps`, `clock_step_ns`, `suspended_ns`,
   `edit_body` (event-stream bytes to bytes), `edit_response` (HTTP response bytes to bytes), `ended`, `merge_reads`.
 - `edits[path] = function`: bytes to bytes of any file below `data/`, before manifests are made (for JSON: `json_edit`).
+- `lane`: what the marker says of the lane; None: nothing.
 - `outcome`, `removed` (paths below `data/` to leave out), `phase_answer` (a function from the true answer to another).
 
 `builder.write(folder)` only writes, for open runs; `builder.legs_written = 2` stops after so many legs.
@@ -34,12 +35,14 @@ from labctl.engines.reference import VOCABULARY
 from labctl.engines.vocabulary import EngineVocabulary
 from labctl.frozen import canonical_json
 from labctl.packet.environment import base_environment
-from labctl.packet.model import Packet
+from labctl.packet.model import EndpointPacket
 from labctl.packet.tool import analyzer_identity
+from labctl.prereg.any_campaign import order_for
 from labctl.prereg.arms import StartValues, arm_argv, arm_environment, fill, fill_environment
 from labctl.prereg.model import Api, Arm, Preregistration
 from labctl.prereg.suite import Suite
 from labctl.protocol import Event
+from labctl.records.lane import Lane
 from labctl.records.leg import LegExit, Listener, Postflight, ProcessRecord, ProcessSeen, Readiness, StopCause
 from labctl.records.marker import Marker, MarkerHost, PreflightPassed
 from labctl.records.order import LegStarted, Limits, Requests, StartPaths, WorkOrder
@@ -63,6 +66,7 @@ RUN_NAME = "quick-test-0123456789ab-00112233445566778899aabbccddeeff"
 OFFSET_NS = 1_800_000_000_000_000_000
 BOOT = "11111111-2222-3333-4444-555555555555"
 MACHINE = "a" * 64
+NONCE = "0f" * 16
 DRAFTED = 4
 SPECULATION = json.dumps({"method": "ngram", "num_speculative_tokens": DRAFTED})
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked\r\n\r\n"
@@ -160,6 +164,7 @@ class RunBuilder:
     outcome: Outcome | None = None
     legs_written: int | None = None
     phase_answer: Callable[[PhaseAnswer], PhaseAnswer] | None = None
+    lane: Lane | None = None
 
     def __post_init__(self) -> None:
         self.suite = Suite.from_json(canonical_json(self._suite_document()), "suite")
@@ -201,7 +206,7 @@ class RunBuilder:
         self._put("outcome.json", outcome.canonical())
         return RunPaths(self.root), outcome
 
-    def frozen_packet(self) -> Packet:
+    def frozen_packet(self) -> EndpointPacket:
         """The packet of the run."""
         suite, oracle = self._suite_bytes(), self._oracle_bytes()
         analyzer = analyzer_identity()
@@ -220,7 +225,7 @@ class RunBuilder:
         if not self.packet:
             return first
         merged = make_packet(**document).model_dump(mode="json")
-        return Packet.from_json(canonical_json(_merge(merged, self.packet)), "packet")
+        return EndpointPacket.from_json(canonical_json(_merge(merged, self.packet)), "packet")
 
     def _preregistration(self) -> dict[str, object]:
         gates = [dict(gate) for gate in GATES]
@@ -297,7 +302,7 @@ class RunBuilder:
         ]
         return LegScript(name, index, rows, before=_counters([], 1), after=_counters(rows, size))
 
-    def _marker(self, packet: Packet) -> Marker:
+    def _marker(self, packet: EndpointPacket) -> Marker:
         host = MarkerHost(machine_id_sha256=MACHINE, boot_id=BOOT, controller_pid=1, controller_start_ticks=1)
         return Marker(
             kind=packet.kind,
@@ -305,10 +310,11 @@ class RunBuilder:
             prereg_sha256=packet.prereg_yaml_sha256,
             git_commit=packet.repository.commit,
             tree_dirhash=packet.repository.tree_dirhash,
-            order=packet.order,
+            order=order_for(packet.preregistration, NONCE),
             run_dir=RUN_NAME,
-            nonce="0f" * 16,
+            nonce=NONCE,
             host=host,
+            lane=self.lane,
             approvals=(),
             file_systems={"runs": "ext4"},
             rehearsal_seal_sha256=None,
@@ -316,7 +322,7 @@ class RunBuilder:
             mono_ns=5,
         )
 
-    def _packet_files(self, packet: Packet, marker: Marker) -> dict[str, bytes]:
+    def _packet_files(self, packet: EndpointPacket, marker: Marker) -> dict[str, bytes]:
         preflight = PreflightPassed(
             packet_sha256=packet.id, findings=(), file_systems=marker.file_systems, rehearsal_seal_sha256=None
         )
@@ -358,7 +364,7 @@ class RunBuilder:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(self.edits[name](data) if name in self.edits else data)
 
-    def _put_leg(self, leg: LegScript, packet: Packet, marker: Marker) -> None:
+    def _put_leg(self, leg: LegScript, packet: EndpointPacket, marker: Marker) -> None:
         at = f"legs/{leg.folder}"
         order = self._work_order(leg, packet, marker)
         self._put_all({f"{at}/{name}": data for name, data in self._leg_files(leg, order).items()})
@@ -371,7 +377,7 @@ class RunBuilder:
         digests = {path.relative_to(folder).as_posix(): sha256_hex(path.read_bytes()) for path in files}
         self._put(f"{at}/leg-manifest-sha256.txt", manifest_lines(digests))
 
-    def _work_order(self, leg: LegScript, packet: Packet, marker: Marker) -> WorkOrder:
+    def _work_order(self, leg: LegScript, packet: EndpointPacket, marker: Marker) -> WorkOrder:
         paths = _start_paths(leg)
         nonce = sha256_hex(f"{marker.nonce}:{leg.name}".encode())[:32]
         values = StartValues(

@@ -10,7 +10,7 @@ from labctl.analyze.evidence import LegEvidence, RunEvidence
 from labctl.analyze.payload import RowFault, Usage
 from labctl.analyze.stream import RowClock, StreamRow, TokenEvent
 from labctl.engines.reference import VOCABULARY
-from labctl.packet.model import Packet
+from labctl.packet.model import EndpointPacket
 from labctl.prereg.model import Arm
 from labctl.records.marker import Marker
 from tests.fakes.run_builder import RunBuilder
@@ -22,7 +22,7 @@ Speeds = int | list[int | None]
 def evidence_with_speeds(**speeds: Speeds) -> RunEvidence:
     """A run whose legs are the keyword's names, in their order."""
     builder = RunBuilder(order=tuple(speeds), stops=False)
-    packet: Packet = builder.frozen_packet()
+    packet: EndpointPacket = builder.frozen_packet()
     return RunEvidence(
         packet=packet,
         packet_id=packet.id,

@@ -8,7 +8,7 @@ from labctl.analyze.stream import StreamRow
 from labctl.codes import Code
 from labctl.engines.vocabulary import EngineVocabulary
 from labctl.errors import Problem
-from labctl.packet.model import Packet
+from labctl.packet.model import EndpointPacket
 from labctl.prereg.designs import drawn_order
 from labctl.prereg.model import Arm
 from labctl.prereg.suite import Oracle, Suite
@@ -51,7 +51,7 @@ class LegEvidence:
 class RunEvidence:
     """One run, or its closed legs so far; `conflicts` is empty where every record agrees with every other."""
 
-    packet: Packet
+    packet: EndpointPacket
     packet_id: str
     marker: Marker
     marker_sha256: str

@@ -3,13 +3,13 @@
 import re
 
 from labctl.packet.environment import base_environment
-from labctl.packet.model import Packet
+from labctl.packet.model import EndpointPacket
 from labctl.prereg.arms import PLACEHOLDER, StartValues, arm_argv, arm_environment, fill_environment
 from labctl.prereg.model import Arm
 from labctl.records.order import WorkOrder
 
 
-def start_values(packet: Packet, order: WorkOrder) -> StartValues:
+def start_values(packet: EndpointPacket, order: WorkOrder) -> StartValues:
     """What each placeholder stood for; interpreter and model paths are read off the work order's own arguments."""
     template = arm_argv(packet.preregistration, order.arm)
     found: dict[str, str] = {}
@@ -27,20 +27,20 @@ def start_values(packet: Packet, order: WorkOrder) -> StartValues:
     )
 
 
-def expected_environment(packet: Packet, order: WorkOrder, values: StartValues) -> dict[str, str]:
+def expected_environment(packet: EndpointPacket, order: WorkOrder, values: StartValues) -> dict[str, str]:
     """The whole environment of a start: the fixed base, what the host profile passes on, and the arm's own."""
     passed = {name: order.environment[name] for name in packet.host.environment_passed if name in order.environment}
     own = fill_environment(arm_environment(packet.preregistration, order.arm), values)
     return _base(packet, home=order.paths.home, temporary=order.paths.temporary) | passed | own
 
 
-def environment_template(packet: Packet, order: WorkOrder, arm: Arm) -> dict[str, str]:
+def environment_template(packet: EndpointPacket, order: WorkOrder, arm: Arm) -> dict[str, str]:
     """The same with placeholders, so that two starts can be compared name by name."""
     passed = {name: order.environment[name] for name in packet.host.environment_passed if name in order.environment}
     return _base(packet, home="{home}", temporary="{tmp}") | passed | arm_environment(packet.preregistration, arm)
 
 
-def _base(packet: Packet, *, home: str, temporary: str) -> dict[str, str]:
+def _base(packet: EndpointPacket, *, home: str, temporary: str) -> dict[str, str]:
     """The fixed base as it was when the packet was frozen: earlier releases set fewer names."""
     base = base_environment(home=home, temporary=temporary)
     return {name: value for name, value in base.items() if name in packet.environment_allowed}

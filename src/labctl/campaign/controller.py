@@ -17,6 +17,7 @@ from labctl.durable import make_folder, write_once
 from labctl.errors import LabctlError, LegFailed, LegInterrupted
 from labctl.marker import ConsumedPacket, require_still_consumed
 from labctl.packet.stamps import InPlace
+from labctl.prereg.any_campaign import schedule_of
 from labctl.protocol import FIRST_PAIR, Event, Progress
 from labctl.records.marker import PreflightPassed
 from labctl.records.run import AbortCause, ClosedRun, Outcome, OutcomeKind
@@ -60,8 +61,8 @@ def run_campaign(consumed: ConsumedPacket, preflight: PreflightPassed, conduct: 
         LabctlError: the run directory could not be written; the packet is spent.
     """
     paths = open_run_directory(consumed, preflight, conduct.plan.roots.runs)
-    schedule = consumed.packet.preregistration.schedule
-    progress = Progress(order=consumed.order, has_phase_stop=schedule.stop_after_first_pair)
+    schedule = schedule_of(consumed.packet.preregistration)
+    progress = Progress(order=consumed.order, has_phase_stop=schedule is not None and schedule.stop_after_first_pair)
     journal = Journal(paths, progress, conduct.watch.clock)
     journal.record(Event.PREFLIGHT_RECORDED, detail=f"{len(preflight.findings)} checks met")
     try:
@@ -74,7 +75,8 @@ def run_campaign(consumed: ConsumedPacket, preflight: PreflightPassed, conduct: 
 
 
 def _run_legs(consumed: ConsumedPacket, paths: RunPaths, journal: Journal, conduct: Conduct) -> Outcome:
-    wait_s = consumed.packet.preregistration.schedule.wait_s
+    schedule = schedule_of(consumed.packet.preregistration)
+    wait_s = 0 if schedule is None else schedule.wait_s
     for index, leg in enumerate(consumed.order, start=1):
         if index > 1:
             wait(wait_s, conduct.watch)

@@ -38,7 +38,7 @@ def open_run_directory(consumed: ConsumedPacket, preflight: PreflightPassed, run
 
 
 def _copy_packet(source: PacketPaths, paths: RunPaths) -> None:
-    for name in (source.prereg, source.packet, source.engine):
+    for name in (path for path in (source.prereg, source.packet, source.engine) if path.exists()):
         write_once(paths.packet / name.name, _bytes(name))
     for folder in (source.inputs, source.approvals):
         files = sorted(folder.iterdir()) if folder.is_dir() else []

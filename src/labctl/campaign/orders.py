@@ -12,7 +12,7 @@ from labctl.marker import ConsumedPacket
 from labctl.packet.environment import base_environment
 from labctl.packet.interpreter import interpreter_path
 from labctl.packet.machine import machine_key
-from labctl.packet.model import Packet
+from labctl.packet.model import EndpointPacket, endpoint_packet
 from labctl.prereg.arms import StartValues, arm_argv, arm_environment, fill, fill_environment
 from labctl.prereg.model import Arm
 from labctl.prereg.suite import Suite
@@ -49,7 +49,7 @@ def make_order(consumed: ConsumedPacket, index: int, files: LegPaths, plan: Orde
         files: the leg's folder inside the run.
         plan: this machine.
     """
-    packet = consumed.packet
+    packet = endpoint_packet(consumed.packet)
     leg = consumed.order[index - 1]
     paths = _private_folders(files, plan.scratch / leg)
     values = start_values(packet, plan, paths, (start_nonce(consumed.marker.nonce, leg), _port(packet)))
@@ -80,7 +80,7 @@ def start_nonce(seed: str, leg: str) -> str:
     return sha256_hex(f"{seed}:{leg}".encode())[:32]
 
 
-def start_values(packet: Packet, plan: OrderPlan, paths: StartPaths, given: tuple[str, int]) -> StartValues:
+def start_values(packet: EndpointPacket, plan: OrderPlan, paths: StartPaths, given: tuple[str, int]) -> StartValues:
     """The only values that differ from start to start; `given` is the nonce and the port."""
     nonce, port = given
     preregistration = packet.preregistration
@@ -99,13 +99,13 @@ def start_values(packet: Packet, plan: OrderPlan, paths: StartPaths, given: tupl
     )
 
 
-def start_argv(packet: Packet, leg: str, values: StartValues) -> tuple[str, ...]:
+def start_argv(packet: EndpointPacket, leg: str, values: StartValues) -> tuple[str, ...]:
     """The argument list of one start."""
     return fill(arm_argv(packet.preregistration, Arm.of_leg(leg)), values)
 
 
 def start_environment(
-    packet: Packet, leg: str, given: tuple[StartValues, StartPaths, dict[str, str]]
+    packet: EndpointPacket, leg: str, given: tuple[StartValues, StartPaths, dict[str, str]]
 ) -> dict[str, str]:
     """The whole environment of one start: the fixed base, what the host profile passes on, and the arm's own."""
     values, paths, ambient = given
@@ -133,7 +133,7 @@ def _private_folders(files: LegPaths, scratch: Path) -> StartPaths:
     return paths
 
 
-def _port(packet: Packet) -> int:
+def _port(packet: EndpointPacket) -> int:
     if packet.host.network.port:
         return packet.host.network.port
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
@@ -141,7 +141,7 @@ def _port(packet: Packet) -> int:
         return int(probe.getsockname()[1])
 
 
-def _limits(packet: Packet) -> Limits:
+def _limits(packet: EndpointPacket) -> Limits:
     service = packet.preregistration.service
     return Limits(
         ready_timeout_s=service.ready.timeout_s,
@@ -153,7 +153,7 @@ def _limits(packet: Packet) -> Limits:
     )
 
 
-def _requests(packet: Packet, suite: Suite) -> Requests:
+def _requests(packet: EndpointPacket, suite: Suite) -> Requests:
     workload = packet.preregistration.workload
     return Requests(
         api=workload.api,

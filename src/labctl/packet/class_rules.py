@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from labctl.codes import Code
 from labctl.engines.vocabulary import EngineVocabulary
 from labctl.errors import FreezeRefused, Problem
-from labctl.packet.contents import Subject
+from labctl.packet.contents import EndpointSubject
 from labctl.prereg.arms import arm_argv, arm_environment
 from labctl.prereg.model import Arm, CampaignClass
 
 
-def refuse_unfit_class(subject: Subject, vocabulary: EngineVocabulary) -> None:
+def refuse_unfit_class(subject: EndpointSubject, vocabulary: EngineVocabulary) -> None:
     """Refuse a campaign that claims more than its service can give.
 
     Raises:
@@ -24,7 +24,7 @@ def refuse_unfit_class(subject: Subject, vocabulary: EngineVocabulary) -> None:
         raise FreezeRefused(problems)
 
 
-def _forbidden_options(subject: Subject, vocabulary: EngineVocabulary) -> Iterator[Problem]:
+def _forbidden_options(subject: EndpointSubject, vocabulary: EngineVocabulary) -> Iterator[Problem]:
     said = subject.preregistration
     for arm in Arm:
         settings = [f"{name}={value}" for name, value in arm_environment(said, arm).items()]

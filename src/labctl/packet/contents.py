@@ -8,6 +8,7 @@ from typing import Literal
 from labctl.digest import sha256_hex
 from labctl.durable import read_regular
 from labctl.packet.model import CampaignRepository, PinnedFile
+from labctl.prereg.any_campaign import AnyPreregistration
 from labctl.prereg.campaign_files import LoadedCampaign
 from labctl.prereg.host_profile import HostProfile
 from labctl.prereg.model import Preregistration
@@ -42,7 +43,7 @@ class Subject:
 
     kind: Literal["real", "rehearsal"]
     service: Literal["registered", "embedded"]
-    preregistration: Preregistration
+    preregistration: AnyPreregistration
     host: HostProfile
     yaml: bytes
     inputs: tuple[PinnedInput, ...]
@@ -52,15 +53,22 @@ class Subject:
         return next(pinned.data for pinned in self.inputs if pinned.file.role == role)
 
 
-def registered_subject(kind: Literal["real", "rehearsal"], campaign: LoadedCampaign, snapshot: Path) -> Subject:
+@dataclass(frozen=True, slots=True)
+class EndpointSubject(Subject):
+    """What is frozen of a campaign that starts servers."""
+
+    preregistration: Preregistration
+
+
+def registered_subject(kind: Literal["real", "rehearsal"], campaign: LoadedCampaign, snapshot: Path) -> EndpointSubject:
     """A campaign as it was registered.
 
     Raises:
         BrokenEvidence: a file of the snapshot cannot be read.
     """
     loaded = campaign.preregistration
-    inputs = tuple(_pin(role, path, snapshot) for role, path in sorted(_input_paths(campaign)))
-    return Subject(kind, "registered", loaded.model, campaign.host.model, loaded.data, inputs)
+    inputs = tuple(pin_file(role, path, snapshot) for role, path in sorted(_input_paths(campaign)))
+    return EndpointSubject(kind, "registered", loaded.model, campaign.host.model, loaded.data, inputs)
 
 
 def manifest_role(model: str) -> str:
@@ -73,9 +81,14 @@ def patch_role(source: int, file: str) -> str:
     return f"patch-{source}-{file}"
 
 
-def _pin(role: str, path: Path, snapshot: Path) -> PinnedInput:
+def pin_file(role: str, path: Path, top: Path) -> PinnedInput:
+    """One file below a folder, with its bytes.
+
+    Raises:
+        BrokenEvidence: it cannot be read.
+    """
     data = read_regular(path, limit_bytes=INPUT_LIMIT_BYTES)
-    shown = path.relative_to(snapshot).as_posix()
+    shown = path.relative_to(top).as_posix()
     return PinnedInput(PinnedFile(role=role, path=shown, sha256=sha256_hex(data), bytes=len(data)), data)
 
 

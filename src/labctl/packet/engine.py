@@ -6,12 +6,13 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from labctl.codes import Code
 from labctl.engines.vocabulary import EngineVocabulary
 from labctl.errors import FreezeRefused, LabctlError, Problem
-from labctl.packet.contents import Ground, Progress, Subject, manifest_role, patch_role
+from labctl.packet.contents import EndpointSubject, Ground, Progress, Subject, manifest_role, patch_role
 from labctl.packet.engine_vocabulary import resolve_vocabulary
 from labctl.packet.frozen_source import freeze_source, source_name
-from labctl.packet.interpreter import ask_interpreter, describe_interpreter, interpreter_path
+from labctl.packet.interpreter import InterpreterFacts, ask_interpreter, describe_interpreter, interpreter_path
 from labctl.packet.machine import machine_key
 from labctl.packet.model import FrozenModelFiles, FrozenSource, Interpreter
 from labctl.packet.model_files import verify_model
@@ -28,7 +29,13 @@ class FrozenEngine:
     sources: tuple[FrozenSource, ...]
     models: tuple[FrozenModelFiles, ...]
     interpreter: Interpreter
-    vocabulary: EngineVocabulary
+    vocabulary: EngineVocabulary | None
+    """None: the campaign starts no server."""
+
+    @property
+    def engine_json(self) -> bytes | None:
+        """The bytes of `engine.json`, where there is one."""
+        return None if self.vocabulary is None else self.vocabulary.canonical()
 
 
 @dataclass(slots=True)
@@ -45,21 +52,17 @@ class _Faults:
             return None
 
 
-def freeze_engine(subject: Subject, ground: Ground, progress: Progress) -> FrozenEngine:
+def freeze_engine(subject: EndpointSubject, ground: Ground, progress: Progress) -> FrozenEngine:
     """Verify everything that runs on the machine.
 
     Raises:
         FreezeRefused: with every source, model, interpreter or engine that is not as declared.
     """
-    said, host, faults = subject.preregistration, subject.host, _Faults()
+    said, faults = subject.preregistration, _Faults()
     progress(f"asking the interpreter `{said.interpreter}` what it is")
-    facts = ask_interpreter(interpreter_path(host, said.interpreter, ground.repository))
+    facts = ask_interpreter(interpreter_path(subject.host, said.interpreter, ground.repository))
     vocabulary = faults.of(partial(resolve_vocabulary, said.service.engine, facts))
-    sources = []
-    for index, source in enumerate(said.sources):
-        progress(f"hashing source {source_name(source)}")
-        sources.append(faults.of(partial(freeze_source, source, host.sources, ground.repository, facts)))
-        faults.of(partial(_prove_series, index, subject, ground, progress))
+    sources = _freeze_sources((subject, ground), facts, faults, progress)
     models = []
     for model in said.models:
         progress(f"hashing model {model.name}")
@@ -67,7 +70,37 @@ def freeze_engine(subject: Subject, ground: Ground, progress: Progress) -> Froze
     if faults.problems or vocabulary is None:
         raise FreezeRefused(faults.problems)
     interpreter = describe_interpreter(facts, said.interpreter)
-    return FrozenEngine(tuple(filter(None, sources)), tuple(filter(None, models)), interpreter, vocabulary)
+    return FrozenEngine(sources, tuple(filter(None, models)), interpreter, vocabulary)
+
+
+def freeze_worker_side(subject: Subject, ground: Ground, progress: Progress) -> FrozenEngine:
+    """Verify what runs on the machine where no server is started: sources, and an interpreter that has torch.
+
+    Raises:
+        FreezeRefused: with every source that is not as declared, or for want of torch (NOT_FOUND).
+    """
+    said, faults = subject.preregistration, _Faults()
+    progress(f"asking the interpreter `{said.interpreter}` what it is")
+    facts = ask_interpreter(interpreter_path(subject.host, said.interpreter, ground.repository))
+    sources = _freeze_sources((subject, ground), facts, faults, progress)
+    if facts.find("torch") is None:
+        do = "install torch into it, or name another interpreter"
+        faults.problems.append(Problem(Code.NOT_FOUND, str(facts.path), "an interpreter with torch", "none", do))
+    if faults.problems:
+        raise FreezeRefused(faults.problems)
+    return FrozenEngine(sources, (), describe_interpreter(facts, said.interpreter), None)
+
+
+def _freeze_sources(
+    place: tuple[Subject, Ground], facts: InterpreterFacts, faults: _Faults, progress: Progress
+) -> tuple[FrozenSource, ...]:
+    subject, ground = place
+    sources = []
+    for index, source in enumerate(subject.preregistration.sources):
+        progress(f"hashing source {source_name(source)}")
+        sources.append(faults.of(partial(freeze_source, source, subject.host.sources, ground.repository, facts)))
+        faults.of(partial(_prove_series, index, subject, ground, progress))
+    return tuple(filter(None, sources))
 
 
 def _prove_series(index: int, subject: Subject, ground: Ground, progress: Progress) -> None:

@@ -13,7 +13,7 @@ from labctl.packet.opening import LIMIT_BYTES, open_packet
 from labctl.rundir import AuthorizationPaths
 
 
-def write_packet(packet: Packet, subject: Subject, engine: bytes, authorization: AuthorizationPaths) -> None:
+def write_packet(packet: Packet, subject: Subject, engine: bytes | None, authorization: AuthorizationPaths) -> None:
     """Write a packet's folder; one that a crash left half-written is completed.
 
     Raises:
@@ -23,7 +23,8 @@ def write_packet(packet: Packet, subject: Subject, engine: bytes, authorization:
     folder = authorization.packet(packet.id)
     make_folders(folder.inputs)
     make_folders(folder.approvals)
-    files = {folder.prereg: subject.yaml, folder.engine: engine}
+    files = {folder.prereg: subject.yaml}
+    files |= {} if engine is None else {folder.engine: engine}
     files |= {folder.inputs / pinned.file.role: pinned.data for pinned in subject.inputs}
     for path, data in (*files.items(), (folder.packet, packet.canonical())):
         _write_or_compare(path, data)

@@ -6,11 +6,12 @@ from pathlib import Path
 
 from labctl.digest import sha256_hex
 from labctl.packet.attempts import Attempt, choose_attempt
-from labctl.packet.contents import Ground, Progress, Subject, registered_subject
+from labctl.packet.contents import EndpointSubject, Ground, Progress, Subject
 from labctl.packet.folder import find_unspent_equal, write_packet
 from labctl.packet.ground import campaign_in, exported, locate_campaign
 from labctl.packet.machine import authorization_root
 from labctl.packet.model import Packet
+from labctl.packet.native_contents import subject_of
 from labctl.packet.planned_power import plan_power, refuse_underpowered
 from labctl.packet.verified import VerifiedMachine, verify_machine
 from labctl.rundir import AuthorizationPaths
@@ -42,7 +43,7 @@ def freeze_packet(request: FreezeRequest) -> Packet:
     authorization = authorization_root(campaign.host.model, repository)
     attempt = choose_attempt(authorization, campaign.preregistration.model.id, request.follows)
     with exported(repository, campaign, request.progress) as ground:
-        subject = registered_subject("real", campaign_in(ground), ground.snapshot)
+        subject = subject_of("real", campaign_in(ground), ground.snapshot)
         return freeze_subject(subject, ground, (authorization, attempt), request.progress)
 
 
@@ -55,13 +56,14 @@ def freeze_subject(
         Refused: something is not as declared.
     """
     authorization, attempt = place
-    refuse_underpowered(subject, plan_power(subject))
+    if isinstance(subject, EndpointSubject):
+        refuse_underpowered(subject, plan_power(subject))
     verified = verify_machine(subject, ground, progress)
     packet = build_packet(subject, ground, verified, attempt)
     if equal := find_unspent_equal(packet, authorization):
         progress(f"this is packet {equal.id}, which was frozen before")
         return equal
-    write_packet(packet, subject, verified.engine.vocabulary.canonical(), authorization)
+    write_packet(packet, subject, verified.engine.engine_json, authorization)
     return packet
 
 
@@ -83,8 +85,8 @@ def build_packet(subject: Subject, ground: Ground, verified: VerifiedMachine, at
         tool=verified.tool,
         analyzers=verified.analyzers,
         host=subject.host,
-        engine_sha256=sha256_hex(engine.vocabulary.canonical()),
+        engine_sha256=None if engine.engine_json is None else sha256_hex(engine.engine_json),
         host_checks=verified.host_checks,
         environment_allowed=verified.environment_allowed,
-        planned_power=plan_power(subject),
+        planned_power=plan_power(subject) if isinstance(subject, EndpointSubject) else None,
     )

@@ -14,25 +14,25 @@ from labctl.packet.git_command import find_repository
 from labctl.packet.machine import scratch_root
 from labctl.packet.model import CampaignRepository
 from labctl.packet.source import committer_mails, copy_work_tree, export_snapshot, head_commit, verify_work_tree
-from labctl.prereg.campaign_files import LoadedCampaign, load_campaign
+from labctl.prereg.native_files import AnyLoadedCampaign, load_any_campaign
 
 _COMMIT = "run `git add {0} && git commit`; freezing takes only what is committed"
 _ADD = "run `git add {0}`; a rehearsal needs no commit"
 
 
-def locate_campaign(path: Path) -> tuple[Path, LoadedCampaign]:
+def locate_campaign(path: Path) -> tuple[Path, AnyLoadedCampaign]:
     """The repository of a campaign, and the campaign as the work tree has it, so that faults name the author's lines.
 
     Raises:
         InvalidPreregistration: with every problem of the campaign's files.
         NotFound: the file is in no git work tree.
     """
-    campaign = load_campaign(path)
+    campaign = load_any_campaign(path)
     return find_repository(path), campaign
 
 
 @contextmanager
-def exported(repository: Path, campaign: LoadedCampaign, progress: Progress) -> Iterator[Ground]:
+def exported(repository: Path, campaign: AnyLoadedCampaign, progress: Progress) -> Iterator[Ground]:
     """The commit that the work tree equals, exported for as long as it is needed."""
     commit = head_commit(repository)
     progress(f"holding the work tree against commit {commit[:12]}")
@@ -55,7 +55,7 @@ def exported(repository: Path, campaign: LoadedCampaign, progress: Progress) -> 
 
 
 @contextmanager
-def copied(repository: Path, campaign: LoadedCampaign, progress: Progress) -> Iterator[Ground]:
+def copied(repository: Path, campaign: AnyLoadedCampaign, progress: Progress) -> Iterator[Ground]:
     """The files that git tracks, as they lie in the work tree, copied for as long as they are needed."""
     commit = head_commit(repository)
     progress("copying the tracked files as they are")
@@ -82,7 +82,7 @@ def new_snapshot(scratch: Path) -> Iterator[Path]:
             shutil.rmtree(snapshot)
 
 
-def _require_files(campaign: LoadedCampaign, places: tuple[Path, Path], expected: str, how: str) -> None:
+def _require_files(campaign: AnyLoadedCampaign, places: tuple[Path, Path], expected: str, how: str) -> None:
     """Refuse where the snapshot lacks what the work tree has, before the snapshot's own lines are complained of."""
     repository, snapshot = places
     problems = []
@@ -98,15 +98,15 @@ def _require_files(campaign: LoadedCampaign, places: tuple[Path, Path], expected
         raise FreezeRefused(problems)
 
 
-def campaign_in(ground: Ground) -> LoadedCampaign:
+def campaign_in(ground: Ground) -> AnyLoadedCampaign:
     """The campaign as the snapshot has it.
 
     Raises:
-        InvalidPreregistration: see `load_campaign`.
+        InvalidPreregistration: see `load_any_campaign`.
     """
-    return load_campaign(ground.snapshot / ground.facts.prereg_path)
+    return load_any_campaign(ground.snapshot / ground.facts.prereg_path)
 
 
-def path_in(repository: Path, campaign: LoadedCampaign) -> str:
+def path_in(repository: Path, campaign: AnyLoadedCampaign) -> str:
     """Where the campaign file stands in its repository."""
     return campaign.preregistration.path.resolve().relative_to(repository.resolve()).as_posix()

@@ -9,7 +9,7 @@ from labctl.packet.attempts import MIN_PREFIX, EarlierPacket, earlier_packets
 from labctl.packet.git_command import find_repository
 from labctl.packet.ground import locate_campaign
 from labctl.packet.machine import authorization_root
-from labctl.prereg.campaign_files import LoadedCampaign
+from labctl.prereg.native_files import AnyLoadedCampaign
 from labctl.rundir import AuthorizationPaths, PacketPaths
 
 DEFAULT_AUTHORIZATION = ".labctl/authorization"
@@ -57,7 +57,7 @@ def _is_campaign(path: Path) -> bool:
 
 def _packets_of(
     campaign: Path, authorization: Path | None
-) -> tuple[AuthorizationPaths, LoadedCampaign, tuple[EarlierPacket, ...]]:
+) -> tuple[AuthorizationPaths, AnyLoadedCampaign, tuple[EarlierPacket, ...]]:
     repository, loaded = locate_campaign(campaign)
     root = AuthorizationPaths(authorization) if authorization else authorization_root(loaded.host.model, repository)
     return root, loaded, earlier_packets(root, loaded.preregistration.model.id)

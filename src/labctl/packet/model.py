@@ -2,16 +2,18 @@
 
 from typing import Annotated, Literal, NewType
 
-from pydantic import Discriminator, Field
+from pydantic import Discriminator, Field, StringConstraints
 
 from labctl.digest import sha256_hex
 from labctl.frozen import DecimalText, FrozenModel, GitCommit, SafeName, Sha256
-from labctl.prereg.field_types import EnvironmentName, LegName, Line, RelativePath
+from labctl.prereg.any_campaign import AnyPreregistration, registered_order
+from labctl.prereg.field_types import EnvironmentName, Line, RelativePath
 from labctl.prereg.host_profile import HostProfile
 from labctl.prereg.model import Preregistration
 
 PacketId = NewType("PacketId", str)
 Count = Annotated[int, Field(ge=0)]
+PinnedPath = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*$")]
 
 
 def _is_absent(value: object) -> bool:
@@ -22,9 +24,10 @@ class PinnedFile(FrozenModel):
     """One small campaign file that the run reads; its bytes lie in the packet's `inputs/`."""
 
     role: SafeName
-    """Its name in `inputs/`: `suite.yaml`, `oracle.json`, `model-NAME.sha256`, `allowed_signers`, `host.yaml`."""
-    path: RelativePath
-    """Where it stands in the campaign repository."""
+    """Its name in `inputs/`: `suite.yaml`, `oracle.json`, `model-NAME.sha256`, `allowed_signers`, `host.yaml`,
+    `worker.py`, `component-NAME.py`, `file-NAME`."""
+    path: PinnedPath
+    """Where it stands in the campaign repository, or below labctl's own folder."""
     sha256: Sha256
     """Its digest."""
     bytes: Count
@@ -178,7 +181,7 @@ class Packet(FrozenModel):
     """1 for the first packet of these files, then one more each time."""
     follows: Sha256 | None
     """The id of the packet that this one follows, or null."""
-    preregistration: Preregistration
+    preregistration: AnyPreregistration
     """The canonical form; analyzers read only this."""
     prereg_yaml_sha256: Sha256
     """Digest of the YAML file's exact bytes."""
@@ -198,8 +201,8 @@ class Packet(FrozenModel):
     """What judges the run; all must agree."""
     host: HostProfile
     """The host profile, whole."""
-    engine_sha256: Sha256
-    """Digest of `engine.json`, the resolved vocabulary."""
+    engine_sha256: Sha256 | None
+    """Digest of `engine.json`, the resolved vocabulary; null: the campaign starts no server, and has none."""
     host_checks: tuple[HostCheckResult, ...]
     """What freezing ran."""
     environment_allowed: tuple[EnvironmentName, ...]
@@ -213,10 +216,31 @@ class Packet(FrozenModel):
         return PacketId(sha256_hex(self.canonical()))
 
     @property
-    def order(self) -> tuple[LegName, ...]:
+    def order(self) -> tuple[str, ...]:
         """The legs in the registered order; a sealed coin may choose its mirror as the packet is consumed."""
-        return self.preregistration.schedule.order
+        return registered_order(self.preregistration)
 
     def file(self, role: str) -> PinnedFile | None:
         """The pinned file of a role, or None."""
         return next((pinned for pinned in self.files if pinned.role == role), None)
+
+
+class EndpointPacket(Packet):
+    """A packet of a campaign that starts servers."""
+
+    preregistration: Preregistration
+    """The canonical form; analyzers read only this."""
+    engine_sha256: Sha256
+    """Digest of `engine.json`, the resolved vocabulary."""
+
+
+def endpoint_packet(packet: Packet) -> EndpointPacket:
+    """The packet as one of a campaign that starts servers.
+
+    Raises:
+        RuntimeError: its campaign starts none; whoever asks should have looked at its kind.
+    """
+    if not isinstance(packet.preregistration, Preregistration):
+        message = f"a {packet.preregistration.kind} where servers are started"
+        raise RuntimeError(message)  # noqa: TRY004 (a call out of order, no wrong type)
+    return EndpointPacket.from_json(packet.canonical(), "packet")

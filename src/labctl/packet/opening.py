@@ -52,7 +52,8 @@ def read_vocabulary(folder: PacketPaths) -> EngineVocabulary:
 def _mismatches(folder: PacketPaths, packet: Packet) -> Iterator[Problem]:
     if folder.root.name != packet.id:
         yield _mismatch(str(folder.root), packet.id, folder.root.name)
-    expected = {folder.prereg: packet.prereg_yaml_sha256, folder.engine: packet.engine_sha256}
+    expected = {folder.prereg: packet.prereg_yaml_sha256}
+    expected |= {} if packet.engine_sha256 is None else {folder.engine: packet.engine_sha256}
     expected |= {folder.inputs / pinned.role: pinned.sha256 for pinned in packet.files}
     for path, digest in expected.items():
         try:

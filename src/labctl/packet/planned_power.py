@@ -4,7 +4,7 @@ import math
 
 from labctl.codes import Code
 from labctl.errors import FreezeRefused, Problem
-from labctl.packet.contents import Subject
+from labctl.packet.contents import EndpointSubject
 from labctl.packet.model import PlannedPower
 from labctl.power import MIN_POWER, minimum_effect_in_sds, power_of, sd_limits, starts_needed
 from labctl.prereg.model import Arm, CampaignClass, Power
@@ -14,7 +14,7 @@ NOISE_ROLE = "noise.json"
 CLAIMING = (CampaignClass.COMPARISON, CampaignClass.RECORD)
 
 
-def plan_power(subject: Subject) -> PlannedPower | None:
+def plan_power(subject: EndpointSubject) -> PlannedPower | None:
     """The power of a campaign that states one; None for any other.
 
     The SD between starts is planned with its upper 80 % confidence limit, computed anew from the record's starts.
@@ -45,7 +45,7 @@ def wanted_power(power: Power) -> float:
     return max(float(power.power), MIN_POWER)
 
 
-def refuse_underpowered(subject: Subject, planned: PlannedPower | None) -> None:
+def refuse_underpowered(subject: EndpointSubject, planned: PlannedPower | None) -> None:
     """Refuse a claim that its own noise record says could not be seen; exploring and rehearsing may go on.
 
     Raises:

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 
-from labctl.packet.model import FrozenGitSource, Packet
+from labctl.packet.model import EndpointPacket, FrozenGitSource, Packet, endpoint_packet
+from labctl.packet.native_summary import native_lines
 from labctl.packet.power_lines import power_lines
 from labctl.prereg.arms import arm_argv, arm_environment
 from labctl.prereg.gate_kinds import gate_id
-from labctl.prereg.model import Arm
+from labctl.prereg.model import Arm, Preregistration
 from labctl.prereg.treatment_kinds import ArgumentTreatment
 
 
@@ -30,15 +31,21 @@ def summarize_for_review(packet: Packet) -> tuple[str, ...]:
         *summarize_packet(packet),
         f"  author {said.author}",
         f"  question: {said.question}",
-        f"  order {' '.join(said.schedule.order)}, {said.workload.max_tokens} tokens a prompt over {said.workload.api}",
-        *_arms(packet),
-        *_difference(packet),
-        f"  gates: {', '.join(gate_id(gate) for gate in said.gates)}",
-        *([f"  decision: {said.decision.headline}, {said.decision.reported_value}"] if said.decision else []),
+        *(_endpoint(endpoint_packet(packet)) if isinstance(said, Preregistration) else native_lines(said)),
         *power_lines(packet),
         f"  reviews: {said.reviews.required} required, signatures {said.reviews.signatures}",
         f"  cannot review: {', '.join(packet.repository.committers)}, and the author",
     )
+
+
+def _endpoint(packet: EndpointPacket) -> Iterator[str]:
+    said = packet.preregistration
+    yield f"  order {' '.join(packet.order)}, {said.workload.max_tokens} tokens a prompt over {said.workload.api}"
+    yield from _arms(packet)
+    yield from _difference(packet)
+    yield f"  gates: {', '.join(gate_id(gate) for gate in said.gates)}"
+    if said.decision is not None:
+        yield f"  decision: {said.decision.headline}, {said.decision.reported_value}"
 
 
 def _pinned(packet: Packet) -> Iterator[str]:
@@ -54,20 +61,21 @@ def _pinned(packet: Packet) -> Iterator[str]:
     yield f"  labctl {packet.tool.version}, files {packet.tool.tree_dirhash}"
     for analyzer in packet.analyzers:
         yield f"  analyzer {analyzer.name}: {analyzer.sha256}"
-    yield f"  engine vocabulary {packet.engine_sha256}"
+    if packet.engine_sha256 is not None:
+        yield f"  engine vocabulary {packet.engine_sha256}"
     for check in packet.host_checks:
         counts = ", ".join(f"{number} {word}" for word, number in sorted(check.counts.items()))
         yield f"  host check {check.name}: exit {check.exit_status}" + (f", {counts}" if counts else "")
 
 
-def _arms(packet: Packet) -> Iterator[str]:
+def _arms(packet: EndpointPacket) -> Iterator[str]:
     for arm in sorted({Arm.of_leg(leg) for leg in packet.order}):
         yield f"  arm {arm}: {' '.join(arm_argv(packet.preregistration, arm))}"
         for name, value in sorted(arm_environment(packet.preregistration, arm).items()):
             yield f"    {name}={value}"
 
 
-def _difference(packet: Packet) -> Iterator[str]:
+def _difference(packet: EndpointPacket) -> Iterator[str]:
     treatment = packet.preregistration.treatment
     if treatment is None:
         yield "  sole difference: none, there is one arm"

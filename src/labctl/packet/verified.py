@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from labctl.packet.class_rules import refuse_unfit_class
-from labctl.packet.contents import Ground, Progress, Subject
-from labctl.packet.engine import FrozenEngine, freeze_engine
+from labctl.packet.contents import EndpointSubject, Ground, Progress, Subject
+from labctl.packet.engine import FrozenEngine, freeze_engine, freeze_worker_side
 from labctl.packet.environment import environment_allowed
 from labctl.packet.host_checks import run_host_checks
 from labctl.packet.model import HostCheckResult, PinnedAnalyzer, Tool
@@ -28,12 +28,19 @@ def verify_machine(subject: Subject, ground: Ground, progress: Progress) -> Veri
     Raises:
         Refused: something is not as declared, or a check fails.
     """
-    engine = freeze_engine(subject, ground, progress)
-    refuse_unfit_class(subject, engine.vocabulary)
     return VerifiedMachine(
-        engine=engine,
+        engine=_engine(subject, ground, progress),
         host_checks=run_host_checks(subject, ground, progress),
         tool=tool_identity(),
         analyzers=analyzer_identities(),
         environment_allowed=environment_allowed(subject.preregistration, subject.host),
     )
+
+
+def _engine(subject: Subject, ground: Ground, progress: Progress) -> FrozenEngine:
+    if not isinstance(subject, EndpointSubject):
+        return freeze_worker_side(subject, ground, progress)
+    engine = freeze_engine(subject, ground, progress)
+    if engine.vocabulary is not None:
+        refuse_unfit_class(subject, engine.vocabulary)
+    return engine

@@ -17,6 +17,21 @@ BASE_ENVIRONMENT = (
 )
 """What labctl itself sets for each start; nothing else is in a server's environment but what is registered."""
 
+SELECTING_VARIABLES = (
+    "CUDA_DEVICE_ORDER",
+    "CUDA_VISIBLE_DEVICES",
+    "NVIDIA_VISIBLE_DEVICES",
+    "ONEAPI_DEVICE_SELECTOR",
+    "SYCL_DEVICE_FILTER",
+    "ZE_AFFINITY_MASK",
+    "ZE_ENABLE_PCI_ID_DEVICE_ORDER",
+    "ZE_FLAT_DEVICE_HIERARCHY",
+)
+"""By which labctl shows a worker or a rank its own card, and nobody else does."""
+
+RANK_VARIABLES = ("LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE")
+"""By which labctl tells the ranks of a probe who they are and where they meet."""
+
 _INJECTING = frozenset(
     {
         "BASH_ENV",

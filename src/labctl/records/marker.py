@@ -40,7 +40,7 @@ class Marker(FrozenModel):
     """The frozen commit."""
     tree_dirhash: Sha256
     """Its content."""
-    order: tuple[LegName, ...]
+    order: tuple[SafeName, ...]
     """The legs, in order."""
     run_dir: SafeName
     """The run's folder name."""

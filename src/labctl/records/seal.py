@@ -46,8 +46,8 @@ class PacketDigests(FrozenModel):
     """Its content."""
     files: dict[SafeName, Sha256]
     """Small pinned files by role."""
-    engine_sha256: Sha256
-    """The resolved engine vocabulary."""
+    engine_sha256: Sha256 | None
+    """The resolved engine vocabulary; null: the campaign starts no server."""
     interpreter_sha256: Sha256
     """The serving interpreter."""
     tool_dirhash: Sha256

@@ -76,7 +76,7 @@ def restore_copies(root: Path, packet: PacketPaths, marker_bytes: bytes) -> None
     _require_unsealed(paths)
     _require_nobody(paths, Marker.from_json(marker_bytes, "the marker"))
     make_folders(paths.packet)
-    for source in (packet.packet, packet.prereg, packet.engine):
+    for source in (path for path in (packet.packet, packet.prereg, packet.engine) if path.exists()):
         complete_once(paths.packet / source.name, read_regular(source, limit_bytes=MAX_DOCUMENT_BYTES))
     complete_once(paths.packet / "marker.copy.json", marker_bytes)
     for folder in (packet.inputs, packet.approvals):

@@ -8,7 +8,7 @@ from labctl.analyze.gates.judge import headline_metric, judge_gates
 from labctl.analyze.load import load_evidence
 from labctl.analyze.remarks import expectation_of, follow_ups, warnings_of
 from labctl.frozen import canonical_json
-from labctl.packet.model import Packet
+from labctl.packet.model import EndpointPacket
 from labctl.prereg.field_types import MetricId
 from labctl.prereg.gate_kinds import Pair
 from labctl.records.verdict import VerdictKind
@@ -23,7 +23,7 @@ def with_packet(evidence: RunEvidence, **changes: object) -> RunEvidence:
     """The same run under a preregistration with other contents."""
     document = evidence.packet.model_dump(mode="json")
     document["preregistration"] |= changes
-    return replace(evidence, packet=Packet.model_validate_json(canonical_json(document)))
+    return replace(evidence, packet=EndpointPacket.model_validate_json(canonical_json(document)))
 
 
 @pytest.fixture
@@ -111,19 +111,9 @@ def test_only_a_record_candidate_on_a_real_engine_may_be_submitted(sound: RunEvi
         assert "submission to a board" in denied
 
 
-def test_attempts_are_counted_against_the_lane_of_real_packets_only(sound: RunEvidence) -> None:
-    told = {}
-    for kind in ("real", "rehearsal"):
-        document = sound.packet.model_dump(mode="json") | {"attempt": 3, "follows": "a" * 64, "kind": kind}
-        evidence = replace(sound, packet=Packet.model_validate_json(canonical_json(document)))
-        told[kind] = "\n".join(warnings_of(evidence, judge_gates(evidence, stopped=False)))
-    assert "this is attempt 3 in its lane" in told["real"]
-    assert "attempt" not in told["rehearsal"]
-
-
 def test_a_rehearsal_on_the_embedded_endpoint_says_that_the_service_was_not_exercised(sound: RunEvidence) -> None:
     document = sound.packet.model_dump(mode="json") | {"kind": "rehearsal", "service": "embedded"}
-    evidence = replace(sound, packet=Packet.model_validate_json(canonical_json(document)))
+    evidence = replace(sound, packet=EndpointPacket.model_validate_json(canonical_json(document)))
     told = warnings_of(evidence, judge_gates(evidence, stopped=False))
     assert any("your service command was NOT exercised" in line and "--service real" in line for line in told)
     assert not any("NOT exercised" in line for line in warnings_of(sound, judge_gates(sound, stopped=False)))

@@ -2,18 +2,18 @@ from labctl.codes import Code
 from labctl.engines.catalogue import vocabulary_for
 from labctl.errors import FreezeRefused
 from labctl.packet.class_rules import refuse_unfit_class
-from labctl.packet.contents import Subject
+from labctl.packet.contents import EndpointSubject
 from tests.fakes.packets import make_packet
 
 VOCABULARY = vocabulary_for("vllm", "0.32.0")
 
 
-def subject(**changes: object) -> Subject:
+def subject(**changes: object) -> EndpointSubject:
     packet = make_packet(preregistration=changes)
-    return Subject("real", "registered", packet.preregistration, packet.host, b"", ())
+    return EndpointSubject("real", "registered", packet.preregistration, packet.host, b"", ())
 
 
-def complaints(said: Subject) -> tuple[str, ...]:
+def complaints(said: EndpointSubject) -> tuple[str, ...]:
     try:
         refuse_unfit_class(said, VOCABULARY)
     except FreezeRefused as refused:

@@ -5,7 +5,7 @@ import pytest
 
 from labctl.codes import Code
 from labctl.errors import FreezeRefused
-from labctl.packet.contents import PinnedInput, Subject
+from labctl.packet.contents import EndpointSubject, PinnedInput
 from labctl.packet.model import Packet, PinnedFile, PlannedPower
 from labctl.packet.planned_power import plan_power, refuse_underpowered
 from labctl.prereg.model import Preregistration
@@ -15,16 +15,18 @@ BENCH = (Path(__file__).parents[2] / "fixtures" / "prereg" / "noise" / "bench.js
 FOUR, EIGHT = ["A1", "B1", "B2", "A2"], ["A1", "B1", "B2", "A2", "B3", "A3", "A4", "B4"]
 
 
-def subject(effect: str, *, order: list[str] = FOUR, power: str = "0.8", campaign_class: str = "record") -> Subject:
+def subject(
+    effect: str, *, order: list[str] = FOUR, power: str = "0.8", campaign_class: str = "record"
+) -> EndpointSubject:
     stated = {"noise_record": "noise/n.json", "planned_effect_percent": effect, "alpha": "0.05", "power": power}
     said = {"class": campaign_class, "power": stated, "schedule": {"order": order}}
     packet = make_packet(preregistration=said)
     assert isinstance(packet.preregistration, Preregistration)
     file = PinnedFile(role="noise.json", path="campaigns/noise/n.json", sha256="0" * 64, bytes=len(BENCH))
-    return Subject("real", "registered", packet.preregistration, packet.host, b"", (PinnedInput(file, BENCH),))
+    return EndpointSubject("real", "registered", packet.preregistration, packet.host, b"", (PinnedInput(file, BENCH),))
 
 
-def planned(said: Subject) -> PlannedPower:
+def planned(said: EndpointSubject) -> PlannedPower:
     found = plan_power(said)
     assert found is not None
     return found
@@ -85,7 +87,7 @@ def test_an_effect_that_no_number_of_starts_would_show_is_told_so() -> None:
 def test_a_campaign_that_states_no_power_has_none_and_its_packet_keeps_its_form() -> None:
     packet = make_packet()
     assert isinstance(packet.preregistration, Preregistration)
-    assert plan_power(Subject("real", "registered", packet.preregistration, packet.host, b"", ())) is None
+    assert plan_power(EndpointSubject("real", "registered", packet.preregistration, packet.host, b"", ())) is None
     assert b"planned_power" not in packet.canonical()
 
 

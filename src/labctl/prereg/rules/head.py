@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from labctl.prereg.any_campaign import NativePreregistration
-from labctl.prereg.environment import holds_password, objection_to
+from labctl.prereg.environment import RANK_VARIABLES, SELECTING_VARIABLES, holds_password, objection_to
 from labctl.prereg.finding import Anchor, Finding
 from labctl.prereg.model import CampaignClass, GitSource
 from labctl.prereg.places import TreePath
@@ -16,23 +16,7 @@ from labctl.prereg.rules.claims import (
 from labctl.prereg.rules.names import repeated
 from labctl.prereg.rules.service import patch_series_start_somewhere
 
-SELECTING = frozenset(
-    {
-        "CUDA_VISIBLE_DEVICES",
-        "NVIDIA_VISIBLE_DEVICES",
-        "CUDA_DEVICE_ORDER",
-        "ZE_AFFINITY_MASK",
-        "ONEAPI_DEVICE_SELECTOR",
-        "ZE_FLAT_DEVICE_HIERARCHY",
-        "SYCL_DEVICE_FILTER",
-        "MASTER_ADDR",
-        "MASTER_PORT",
-        "RANK",
-        "LOCAL_RANK",
-        "WORLD_SIZE",
-    }
-)
-"""Variables by which labctl itself gives each process its card and its rank."""
+SELECTING = frozenset({*SELECTING_VARIABLES, *RANK_VARIABLES})
 
 
 def class_makes_no_timing_claim(said: NativePreregistration) -> Iterator[Finding]:

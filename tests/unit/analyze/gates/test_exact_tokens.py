@@ -7,7 +7,7 @@ from labctl.analyze.gates.cross_leg_exact import judge_cross_leg_exact
 from labctl.analyze.gates.exact_tokens import first_difference, is_degenerate, judge_exact_tokens
 from labctl.analyze.load import load_evidence
 from labctl.frozen import canonical_json
-from labctl.packet.model import Packet
+from labctl.packet.model import EndpointPacket
 from labctl.prereg.gate_kinds import CrossLegExact, ExactTokens
 from labctl.records.verdict import GateResult
 from tests.fakes.run_builder import RunBuilder
@@ -53,7 +53,7 @@ def test_a_run_without_a_row_proves_no_exactness(tmp_path: Path, oracle: str) ->
     document = evidence.packet.model_dump(mode="json")
     if oracle == "first_control":
         document["preregistration"]["oracle"] = oracle
-    packet = Packet.model_validate_json(canonical_json(document))
+    packet = EndpointPacket.model_validate_json(canonical_json(document))
     legs = tuple(replace(leg, rows=()) for leg in evidence.legs)
     bare = replace(evidence, packet=packet, legs=legs)
     for outcome in (
