@@ -28,6 +28,7 @@ class LedgerEvent:
     run_dir: str
     digest: str
     wall_ns: int
+    lane_sha256: str | None = None
 
 
 def read_ledger(path: Path) -> tuple[LedgerLine, ...]:
@@ -59,6 +60,7 @@ def append_ledger(path: Path, event: LedgerEvent) -> str:
             run_dir=event.run_dir,
             digest=event.digest,
             wall_ns=event.wall_ns,
+            lane_sha256=event.lane_sha256,
         ).canonical()
         with AppendLog.reopen(path) as log:
             log.append(line)

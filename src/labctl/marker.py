@@ -10,9 +10,11 @@ from pathlib import Path
 from labctl.clock import Clock
 from labctl.codes import Code
 from labctl.digest import sha256_hex
-from labctl.durable import FILE_MODE, make_folder, open_once, read_regular, write_all
+from labctl.durable import make_folder, open_once, read_regular
 from labctl.errors import AlreadyConsumed, BrokenEvidence, LabctlError, NotFound, PacketBurnt, Problem, Refused
+from labctl.host.marker_file import fill_marker, require_bytes, require_in_place
 from labctl.host.storage import open_trusted_folder
+from labctl.lanes import next_lane
 from labctl.ledger import LedgerEvent, append_ledger, find_consumed
 from labctl.packet.model import Packet, PacketId
 from labctl.packet.opening import open_packet
@@ -116,6 +118,7 @@ def consume_marker(reviewed: ReviewedPacket, preflight: PreflightPassed, request
     try:
         fcntl.flock(folder, fcntl.LOCK_EX)  # so that who comes second sees a whole marker; O_EXCL alone decides
         require_unspent(request.authorization, packet.id)
+        marker = _marker(reviewed, preflight, request)  # under the lock, because it counts the attempts before it
         _publish(folder, marker, packet.preregistration.id, request)
     finally:
         with contextlib.suppress(OSError):  # open for reading, and synced before: closing it can lose nothing
@@ -197,6 +200,7 @@ def _marker(reviewed: ReviewedPacket, preflight: PreflightPassed, request: Consu
         approvals=tuple(reviewed.approvals),
         file_systems=preflight.file_systems,
         rehearsal_seal_sha256=preflight.rehearsal_seal_sha256,
+        lane=next_lane(packet, request.authorization, request.host.machine_id_sha256),
         wall_ns=request.clock.realtime_ns(),
         mono_ns=request.clock.monotonic_ns(),
     )
@@ -256,13 +260,15 @@ def _publish(folder: int, marker: Marker, campaign: str, request: ConsumeRequest
     """The only legal order: create, mode, write, fsync, read back, fsync the folder, ledger line."""
     path = request.authorization.marker(marker.packet_sha256)
     data = marker.canonical()
-    event = LedgerEvent("consumed", marker.packet_sha256, campaign, marker.run_dir, sha256_hex(data), marker.wall_ns)
+    lane = None if marker.lane is None else marker.lane.key.sha256
+    said = (campaign, marker.run_dir, sha256_hex(data), marker.wall_ns, lane)
+    event = LedgerEvent("consumed", marker.packet_sha256, *said)
     descriptor = _create(folder, path, request.authorization, marker.packet_sha256)
     try:
-        _fill(descriptor, data)
-        _read_back(folder, path, data)
+        fill_marker(descriptor, data)
+        require_bytes(folder, path, data)
         os.fsync(folder)
-        _require_in_place(folder, path.parent)
+        require_in_place(folder, path.parent)
         append_ledger(request.authorization.ledger, event)
     except (OSError, LabctlError) as error:
         raise PacketBurnt(_burnt(path, "a marker on disk and in the ledger", str(error))) from error
@@ -281,26 +287,3 @@ def _create(folder: int, path: Path, authorization: AuthorizationPaths, packet_i
         do = "look at the disk; the packet is not spent"
         raise Refused(replace(problem, code=Code.MARKER_WRITE, expected="a new marker", do=do)) from error
 
-
-def _fill(descriptor: int, data: bytes) -> None:
-    try:
-        os.fchmod(descriptor, FILE_MODE)
-        write_all(descriptor, data)
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _read_back(folder: int, path: Path, data: bytes) -> None:
-    descriptor = os.open(path.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
-    with os.fdopen(descriptor, "rb") as stream:
-        if stream.read(len(data) + 1) != data:
-            do = "look at the disk"
-            raise BrokenEvidence(Problem(Code.MARKER_WRITE, str(path), "the bytes as written", "other bytes", do))
-
-
-def _require_in_place(folder: int, path: Path) -> None:
-    held, named = os.fstat(folder), os.stat(path, follow_symlinks=False)  # noqa: PTH116 (the pair reads alike)
-    if (held.st_dev, held.st_ino) != (named.st_dev, named.st_ino):
-        do = "find out who moved it"
-        raise BrokenEvidence(Problem(Code.UNSAFE_ROOT, str(path), "the folder that was checked", "another", do))

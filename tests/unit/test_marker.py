@@ -14,6 +14,7 @@ from labctl.clock import SystemClock
 from labctl.codes import Code
 from labctl.digest import sha256_hex
 from labctl.errors import AlreadyConsumed, BrokenEvidence, NotFound, PacketBurnt, Refused
+from labctl.host.marker_file import require_bytes, require_in_place
 from labctl.ledger import read_ledger
 from labctl.marker import (
     ConsumeRequest,
@@ -376,7 +377,7 @@ def swapped(authorization: AuthorizationPaths, marker_path: Path) -> Iterator[tu
 
 def test_a_markers_folder_that_was_swapped_is_noticed(swapped: tuple[int, Path]) -> None:
     with pytest.raises(BrokenEvidence) as caught:
-        marker._require_in_place(swapped[0], swapped[1].parent)
+        require_in_place(swapped[0], swapped[1].parent)
     assert caught.value.codes == (Code.UNSAFE_ROOT,)
 
 
@@ -396,7 +397,7 @@ def test_bytes_that_do_not_come_back_as_written_are_noticed(
     marker_path.write_bytes(b"\0\0\0more")
     descriptor = os.open(authorization.markers, os.O_RDONLY)
     with pytest.raises(BrokenEvidence) as caught:
-        marker._read_back(descriptor, marker_path, b"1234567")
+        require_bytes(descriptor, marker_path, b"1234567")
     os.close(descriptor)
     assert caught.value.codes == (Code.MARKER_WRITE,)
 

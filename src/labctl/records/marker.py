@@ -5,6 +5,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from labctl.frozen import FrozenModel, GitCommit, SafeName, Sha256
+from labctl.prereg.field_types import is_absent
+from labctl.records.lane import Lane
 from labctl.prereg.field_types import LegName
 
 Nonce = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
@@ -54,6 +56,8 @@ class Marker(FrozenModel):
     """File-system type of each root."""
     rehearsal_seal_sha256: Sha256 | None
     """The seal of the rehearsal that preflight demanded, or null."""
+    lane: Lane | None = Field(default=None, exclude_if=is_absent)
+    """Which attempt at what this is; null for rehearsals and for what decides nothing between two arms."""
     wall_ns: Nanoseconds
     """UTC, for labels."""
     mono_ns: Nanoseconds
@@ -81,6 +85,8 @@ class LedgerLine(FrozenModel):
     """SHA-256 of the marker, or of the seal statement."""
     wall_ns: Nanoseconds
     """UTC, for labels."""
+    lane_sha256: Sha256 | None = Field(default=None, exclude_if=is_absent)
+    """The lane of a consumption; null where it has none, and in lines from before lanes were kept."""
 
 
 class Finding(FrozenModel):
