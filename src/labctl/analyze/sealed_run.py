@@ -7,6 +7,7 @@ from labctl.analyze.figures import figure
 from labctl.analyze.gates.decision import reported_value
 from labctl.analyze.gates.identity import served_version
 from labctl.analyze.gates.judge import Judged, headline_metric, judge_gates
+from labctl.analyze.lane_facts import lane_figures
 from labctl.analyze.load import load_evidence
 from labctl.analyze.pairs import overall_gain_percent, pair_effects
 from labctl.analyze.phase import phase_of_sealed_run
@@ -107,4 +108,4 @@ def _effect(evidence: RunEvidence) -> tuple[Figure, ...]:
     if overall is not None:
         figures.append(figure("gain_of_mean_headlines", "", overall, "percent"))
     figures += [spread.figure() for spread in arm_spreads(evidence, metric)]
-    return (*figures, *conclusion_figures(evidence, metric))
+    return (*figures, *conclusion_figures(evidence, metric), *lane_figures(evidence))

@@ -27,6 +27,7 @@ if not __package__:  # run as a file: the folder is the package, and its parts a
 
 from . import answer_gates, log_gates, speed_gates, start_gates, statistics_gates
 from .gate_findings import Gate
+from .lanes import lane_figures
 from .row_figures import start_figures
 from .run_conflicts import contradictions
 from .run_reading import FIRST_PAIR, NAME, Run, served_version
@@ -170,7 +171,7 @@ def judge_run(root: Path) -> Doc:
     told["analyzer"] = {"name": NAME, "sha256": OWN_SHA256, "standing": standing}
     told |= {
         "gates": [gate.answer() for gate in gates],
-        "effect": [*speed_gates.effect(run), *statistics_gates.conclusions(run)],
+        "effect": [*speed_gates.effect(run), *statistics_gates.conclusions(run), *lane_figures(run)],
     }
     told["starts"] = [start_figures(leg.name, leg.rows, run.metric) for leg in run.legs if leg.rows]
     told["rows"] = [row.figures(leg.name) for leg in run.legs for row in leg.rows]

@@ -23,6 +23,10 @@ READINESS: Form = {
     "process_started_mono_ns": int, "ready_mono_ns": int, "attempts": int, "version_body": str, "models_body": str,
     "served_model": str,
 }  # fmt: skip
+LANE: Form = {
+    "key": {"target": re.compile("[^\r\n]{1,2000}"), "metric": str, "machine_id_sha256": SHA256},
+    "attempt": range(1, 1 << 100),
+}
 EVENTS = (
     "preflight_recorded", "leg_started", "leg_closed", "phase_answered", "phase_stopped", "run_closed", "run_aborted",
 )  # fmt: skip
@@ -35,7 +39,7 @@ FORMS: dict[str, Form] = {
         "git_commit": COMMIT, "tree_dirhash": SHA256, "order": [NAME], "run_dir": NAME,
         "nonce": re.compile("[0-9a-f]{32}"), "approvals": [SHA256], "file_systems": {"*": str},
         "host": {"machine_id_sha256": SHA256, "boot_id": str, "controller_pid": int, "controller_start_ticks": int},
-        "rehearsal_seal_sha256": (SHA256, None), "wall_ns": ANY_COUNT, "mono_ns": ANY_COUNT,
+        "rehearsal_seal_sha256": (SHA256, None), "wall_ns": ANY_COUNT, "mono_ns": ANY_COUNT, "lane?": LANE,
     },
     "identity.json": {
         "schema": "labctl/host-identity/1", "machine_id_sha256": SHA256, "boot_id": str, "hostname": str, "kernel": str,

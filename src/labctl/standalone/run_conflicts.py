@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from .lanes import lane_contradictions
 from .run_reading import FIRST_PAIR, Run
 from .sealed_files import unequal
 from .start_conflicts import host_contradictions, leg_contradictions, request_contradictions
@@ -22,6 +23,7 @@ def contradictions(run: Run) -> Iterator[str]:
     digests = (run.digests["packet.json"], packet["prereg_yaml_sha256"])
     both = ("digests", digests, (marker["packet_sha256"], marker["prereg_sha256"]))
     yield from unequal("data/packet: marker", both, ("kind, order, commit, tree", said, marked))
+    yield from lane_contradictions(run)
     yield from host_contradictions(run)
     for leg in run.legs:
         if not run.was_cut_short(leg):

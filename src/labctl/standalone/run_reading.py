@@ -23,6 +23,7 @@ from .sealed_files import (
     unequal,
     unique_keys,
 )
+from .start_order import drawn_order
 from .wire_reading import read_stamps
 
 NAME = "standalone"
@@ -105,7 +106,7 @@ class Run:
         require_form("marker.copy.json", self.marker, "data/packet/marker.copy.json")
         self.prereg: Doc = self.packet["preregistration"]
         self.off: list[str] = self.engine["off_when_absent"]
-        self.order: list[str] = self.prereg["schedule"]["order"]
+        self.order = drawn_order(self.prereg, self.marker)
         self.problems += unequal("data/packet", ("canonical form", canonical(self.packet), data["packet.json"]))
         self.journal: list[Doc] = []
         self.prompts: list[Doc] = []

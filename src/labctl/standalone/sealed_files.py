@@ -181,7 +181,7 @@ class Seal:
             ("canonical form", canonical(self.statement), self.tags["seal.json"]),
             ("its own digest", sha256(canonical(blank)), said["self_sha256"]),
             ("subject", sorted((name, sha256(data)) for name, data in subject.items()), told),
-            ("order", packet["preregistration"]["schedule"]["order"], said["order"]),
+            ("order", marker["order"], said["order"]),
             ("marker", (sha256(packet_bytes), packet["kind"]), (marker["packet_sha256"], marker["kind"])),
             ("outcome", (ended["outcome"], ended["cause"]), (said["outcome"]["outcome"], said["outcome"]["cause"])),
             ("the two lines of a bag", BAGIT, self.tags["bagit.txt"]),
