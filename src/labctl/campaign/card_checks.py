@@ -34,15 +34,16 @@ def card_looks(reader: CardReader, cards: Cards, devices: Devices, clock: Clock)
     try:
         selected = select(discover(reader, devices, clock), cards)
     except PreflightFailed as error:
-        yield from (_miss("cards", problem) for problem in error.problems)
+        yield from (card_miss("cards", problem) for problem in error.problems)
         return
     busy = busy_problems(selected, devices)
-    yield from (_miss("cards.free", problem) for problem in busy)
+    yield from (card_miss("cards.free", problem) for problem in busy)
     if not busy:
         found = ", ".join(card.identity for card in selected)
         yield Look("cards", Code.WRONG_CARD, f"{cards.count} free {cards.vendor.value} cards", found, is_met=True)
 
 
-def _miss(name: str, problem: Problem) -> Look:
+def card_miss(name: str, problem: Problem) -> Look:
+    """A problem of a card, as a look."""
     where = f"{name} {problem.where.partition(': ')[2] or problem.where}"
     return Look(where, problem.code, problem.expected, problem.got, is_met=False, do=problem.do)

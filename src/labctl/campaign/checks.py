@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from labctl.campaign.card_checks import card_looks, watched_cards
+from labctl.campaign.idle_check import idle_look
 from labctl.campaign.ledger_mirror import LedgerMirror
 from labctl.campaign.look import Look, attempted
 from labctl.campaign.roots import Roots
@@ -17,7 +18,6 @@ from labctl.codes import Code
 from labctl.errors import AlreadyConsumed, DirtySource, LabctlError, Problem
 from labctl.host.boot import boot_id, machine_id_sha256
 from labctl.host.devices.discovery import reader_of
-from labctl.host.idle import cpu_busy_percent
 from labctl.marker import require_unspent
 from labctl.packet.opening import read_vocabulary
 from labctl.packet.remote import is_on_remote
@@ -202,15 +202,6 @@ def _cards(request: PreflightRequest) -> Iterator[Look]:
 
 def _idle(request: PreflightRequest) -> Look:
     idle = request.reviewed.packet.host.idle
-    if idle.window_s == 0:
-        return Look("idle", Code.HOST_BUSY, "an idle host", "not measured, as registered", is_met=True)
-    request.announce(f"measuring load for {idle.window_s} s")
-    busy = cpu_busy_percent(idle.window_s, request.clock)
-    return Look(
-        "idle",
-        Code.HOST_BUSY,
-        f"at most {idle.max_cpu_percent} % of all CPUs busy",
-        f"{busy:.1f} %",
-        is_met=busy <= idle.max_cpu_percent,
-        do="end what else runs, or wait",
-    )
+    if idle.window_s:
+        request.announce(f"measuring load for {idle.window_s} s")
+    return idle_look(idle, request.clock)

@@ -58,10 +58,14 @@ def storage_looks(roots: Roots, storage: Storage, campaign_class: CampaignClass)
 def trust_looks(roots: Roots) -> Iterator[Look]:
     """Whether anybody else could write to the roots."""
     anchor = roots.anchor
+    if not anchor.exists():
+        found, expected = f"no {anchor} yet: labctl makes it, mode 0700", "folders that only we can write to"
+        yield Look("trusted", Code.UNSAFE_ROOT, expected, found, is_met=True)
+        return
     for name, folder in root_folders(roots):
         there = existing(folder)
         if not there.is_relative_to(anchor):
-            there = anchor if anchor.exists() else there  # where even the anchor is missing, labctl makes it, mode 0700
+            there = anchor
         yield from attempted(f"trusted.{name}", "folders that only we can write to", _opens(there, anchor), str(there))
 
 

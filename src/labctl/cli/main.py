@@ -22,6 +22,7 @@ GROUPS = {
     "seal": "seal",
     "runs": "runs",
     "oracle": "oracle",
+    "host": "host",
 }
 """Groups of commands, each the `app` of a module of this package."""
 COMMANDS = {

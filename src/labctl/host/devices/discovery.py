@@ -65,7 +65,7 @@ def select(discovery: Discovery, cards: Cards) -> tuple[Card, ...]:
     else:
         wanted = cards.identities
     by_identity = {card.identity: card for card in discovery.cards}
-    problems = [*_told(discovery), *_missing(discovery, cards, wanted)]
+    problems = [*discovery_problems(discovery), *_missing(discovery, cards, wanted)]
     if problems:
         raise PreflightFailed(problems)
     return tuple(by_identity[identity] for identity in wanted)
@@ -77,10 +77,15 @@ def require_only(filtered: Discovery, selected: Card) -> Card:
     Raises:
         LegFailed: it sees another card, or none, or several (WRONG_CARD).
     """
-    problems = [*_told(filtered), *_otherwise(filtered, selected)]
+    problems = [*discovery_problems(filtered), *_otherwise(filtered, selected)]
     if problems:
         raise LegFailed(problems)
     return filtered.cards[0]
+
+
+def discovery_problems(discovery: Discovery) -> tuple[Problem, ...]:
+    """What a discovery itself found wrong (WRONG_CARD)."""
+    return tuple(_told(text) for text in discovery.problems)
 
 
 def _recorded(vendor: CardVendor, seen: Seen, filters: dict[str, str], devices: Devices, clock: Clock) -> Discovery:
@@ -102,11 +107,10 @@ def _hidden(name: str, value: str) -> Problem:
     return Problem(Code.WRONG_CARD, f"affinity: {name}", "no affinity before discovery", repr(value), do)
 
 
-def _told(discovery: Discovery) -> Iterator[Problem]:
-    for text in discovery.problems:
-        where, _, got = text.partition(": ")
-        do = "repair the machine, or select other cards"
-        yield Problem(Code.WRONG_CARD, f"discovery: {where}", "a card like others", got or where, do)
+def _told(text: str) -> Problem:
+    where, _, got = text.partition(": ")
+    do = "repair the machine, or select other cards"
+    return Problem(Code.WRONG_CARD, f"discovery: {where}", "a card like others", got or where, do)
 
 
 def _missing(discovery: Discovery, cards: Cards, wanted: tuple[str, ...]) -> Iterator[Problem]:
