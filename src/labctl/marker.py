@@ -113,7 +113,6 @@ def consume_marker(reviewed: ReviewedPacket, preflight: PreflightPassed, request
     if packet.id != reviewed.packet_id:
         message = "the reviewed packet lies in another folder"
         raise RuntimeError(message)
-    marker = _marker(reviewed, preflight, request)
     folder = _open_markers(request)
     try:
         fcntl.flock(folder, fcntl.LOCK_EX)  # so that who comes second sees a whole marker; O_EXCL alone decides

@@ -7,7 +7,6 @@ from labctl.analyze.evidence import RunEvidence, conflict, differences
 from labctl.analyze.files import EvidenceFiles
 from labctl.analyze.lane_facts import lane_conflicts
 from labctl.analyze.run_facts import RunFacts
-from labctl.analyze.lane_facts import lane_conflicts
 from labctl.digest import sha256_hex
 from labctl.errors import Problem
 from labctl.packet.model import Packet
@@ -40,7 +39,6 @@ def marker_conflicts(evidence: RunFacts) -> Iterator[Problem]:
             ("prereg digest of the marker", packet.prereg_yaml_sha256, marker.prereg_sha256),
         ],
     )
-    yield from lane_conflicts(evidence)
 
 
 def pinned_conflicts(packet: Packet, files: EvidenceFiles) -> Iterator[Problem]:

@@ -7,7 +7,6 @@ from pydantic import Field
 from labctl.frozen import FrozenModel, GitCommit, SafeName, Sha256
 from labctl.prereg.field_types import is_absent
 from labctl.records.lane import Lane
-from labctl.prereg.field_types import LegName
 
 Nonce = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 Nanoseconds = Annotated[int, Field(ge=0)]
