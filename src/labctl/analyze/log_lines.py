@@ -70,7 +70,7 @@ class _Search:
     def look(self, lines: bytes) -> None:
         """Match every line that may match; without a text to look for, that is every one."""
         if not self._literals:
-            for line in lines.split(b"\n"):
+            for line in lines.removesuffix(b"\n").split(b"\n"):
                 self._match(line.removesuffix(b"\r"))
             return
         starts: set[int] = set()
