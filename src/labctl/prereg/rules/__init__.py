@@ -10,6 +10,7 @@ from labctl.prereg.rules.files import host_findings, oracle_findings, suite_find
 from labctl.prereg.rules.gates import GATE_RULES
 from labctl.prereg.rules.schedule import SCHEDULE_RULES
 from labctl.prereg.rules.service import SERVICE_RULES
+from labctl.prereg.rules.start_gates import START_GATE_RULES
 
 __all__ = ["host_findings", "oracle_findings", "preregistration_findings", "suite_findings"]
 
@@ -18,6 +19,7 @@ _RULES: tuple[Callable[[Preregistration], Iterator[Finding]], ...] = (
     *ARM_RULES,
     *SCHEDULE_RULES,
     *GATE_RULES,
+    *START_GATE_RULES,
     *CLAIM_RULES,
 )
 
