@@ -1,6 +1,7 @@
 """Each gate over one worker's records: sound records pass, and each spoiled field fails the gate that watches it."""
 
 import base64
+import json
 from collections.abc import Callable
 
 import pytest
@@ -19,6 +20,8 @@ from labctl.frozen import canonical_json
 from labctl.prereg.component_model import ComponentPreregistration
 from labctl.records.component import ComponentRecord, PreImport
 from labctl.records.component_row import read_rows
+from labctl.standalone import component_gates as standalone
+from labctl.standalone.gate_findings import Gate
 from tests.fakes.component_records import HEAP, Doc, WorkerScript, maps, preregistration, sampled_cache
 
 Spoil = Callable[[WorkerScript], object]
@@ -245,12 +248,32 @@ def judged(script: WorkerScript) -> dict[str, Findings]:
     return found
 
 
+def failed_alone(script: WorkerScript) -> set[str]:
+    """Kinds of the gates that fail in the analyzer that stands alone."""
+    files = script.files()
+    card = standalone.Card(
+        leg=script.leg,
+        prereg=ComponentPreregistration.from_json(canonical_json(preregistration()), "prereg").model_dump(mode="json"),
+        pre_import=json.loads(files["pre-import.json"]),
+        rows=[json.loads(line) for line in files["rows.jsonl"].splitlines()],
+        record=json.loads(files["component.json"]),
+        maps=maps(),
+    )
+    found = {kind: Gate(kind, kind) for kind in GATES}
+    for kind, gate in found.items():
+        getattr(standalone, kind)(gate, card)
+    standalone.fresh(found["complete_rows"], [card])
+    assert not [gap for gate in found.values() for gap in gate.gaps]
+    return {kind for kind, gate in found.items() if gate.misses}
+
+
 @pytest.mark.parametrize("card", [0, 1])
 def test_sound_records_pass_every_gate(card: int) -> None:
     found = judged(WorkerScript(card))
     assert {kind: one.misses for kind, one in found.items() if one.misses} == {}
     assert all(one.checks and not one.gaps for one in found.values())
     figures = {one.name: one.value for one in found["rows_exact"].figures}
+    assert failed_alone(WorkerScript(card)) == set()
     assert figures == {"equal_boundaries": "32", "equal_caches": "16", "assertions": "48"}
 
 
@@ -260,6 +283,7 @@ def test_each_spoiled_field_fails_the_one_gate_that_watches_it(kind: str, what: 
     spoil(script)
     found = judged(script)
     assert {name for name, one in found.items() if one.misses} == {kind}
+    assert failed_alone(script) == {kind}
     assert any(miss.what.startswith(what) for miss in found[kind].misses), found[kind].misses
 
 
