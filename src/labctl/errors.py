@@ -15,6 +15,7 @@ LabctlError
 │   ├── PacketBurnt              the marker exists but could not be completed or witnessed; nothing was started
 │   ├── ServerNotReady           a server did not get ready, or something else answered in its place
 │   ├── StreamBroken             a request ended without a complete response
+│   ├── WorkerFailed             a worker on a card ended with a failure, or did not end in its time
 │   ├── LegInterrupted           a signal, a cut lifeline, or a registered limit ended the leg
 │   └── LeftoverFound            something of ours survived the stop
 └── BrokenEvidence               exit 5: sealed or recorded bytes are not what they must be; collects all issues
@@ -120,6 +121,10 @@ class ServerNotReady(LegFailed):
 
 class StreamBroken(LegFailed):
     """A request ended without a complete response."""
+
+
+class WorkerFailed(LegFailed):
+    """A worker on a card ended with a failure, or did not end in its time."""
 
 
 class LegInterrupted(LegFailed):

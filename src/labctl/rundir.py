@@ -12,38 +12,6 @@ SEAL_SIGNATURE = "seal.json.sig"
 SAFE_PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}\Z")
 WIRE_STEM = re.compile(r"[0-9]{2,4}\Z")
 
-# The closed list of what a run may hold below data/; `*` stands for one safe name.
-PAYLOAD_KINDS = (
-    "packet/prereg.yaml",
-    "packet/packet.json",
-    "packet/engine.json",
-    "packet/inputs/*",
-    "packet/approvals/*",
-    "packet/marker.copy.json",
-    "host/identity.json",
-    "host/env.json",
-    "host/devices.json",
-    "host/preflight.json",
-    "legs/*/order.json",
-    "legs/*/LEG_STARTED.json",
-    "legs/*/wire/*",
-    "legs/*/metrics-before.prom",
-    "legs/*/metrics-after.prom",
-    "legs/*/process.json",
-    "legs/*/maps.txt",
-    "legs/*/server.log",
-    "legs/*/telemetry.jsonl",
-    "legs/*/postflight.json",
-    "legs/*/exit.json",
-    "legs/*/leg.log",
-    "legs/*/leg-manifest-sha256.txt",
-    "phase1/*.json",
-    "analyzers/*.py",
-    "journal.jsonl",
-    "outcome.json",
-    "layout.json",
-)
-
 
 @dataclass(frozen=True, slots=True)
 class LegPaths:
@@ -118,6 +86,43 @@ class LegPaths:
     def log(self) -> Path:
         """What the leg process itself printed (empty unless something broke)."""
         return self.root / "leg.log"
+
+    @property
+    def discovery(self) -> Path:
+        """The cards that the leg's process saw, after its affinity was set."""
+        return self.root / "discovery.json"
+
+    @property
+    def pre_import(self) -> Path:
+        """What a worker wrote before it imported anything."""
+        return self.root / "pre-import.json"
+
+    @property
+    def rows(self) -> Path:
+        """What a worker wrote of each row."""
+        return self.root / "rows.jsonl"
+
+    @property
+    def component(self) -> Path:
+        """What a worker wrote at its end."""
+        return self.root / "component.json"
+
+    @property
+    def worker_log(self) -> Path:
+        """What a worker printed."""
+        return self.root / "worker.log"
+
+    def rank_stages(self, rank: int) -> Path:
+        """The stages that a rank proved."""
+        return self.root / f"rank-{rank}.jsonl"
+
+    def rank_log(self, rank: int) -> Path:
+        """What a rank printed."""
+        return self.root / f"rank-{rank}.log"
+
+    def rank_exit(self, rank: int) -> Path:
+        """How a rank ended, seen from outside."""
+        return self.root / f"rank-{rank}.exit.json"
 
     @property
     def manifest(self) -> Path:
@@ -256,23 +261,3 @@ class AuthorizationPaths:
     def ledger(self) -> Path:
         """The hash chain of consumptions and seals."""
         return self.root / "ledger" / "consumed.jsonl"
-
-
-def is_payload_kind(relative: str) -> bool:
-    """Whether a path below data/ is of a kind that a run may hold."""
-    parts = relative.split("/")
-    if not all(SAFE_PART.match(part) for part in parts):
-        return False
-    return any(_matches(parts, kind.split("/")) for kind in PAYLOAD_KINDS)
-
-
-def _matches(parts: list[str], kind: list[str]) -> bool:
-    if len(parts) != len(kind):
-        return False
-    return all(_part_matches(part, wanted) for part, wanted in zip(parts, kind, strict=True))
-
-
-def _part_matches(part: str, wanted: str) -> bool:
-    if wanted.startswith("*"):
-        return part.endswith(wanted[1:])
-    return part == wanted

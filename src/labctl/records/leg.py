@@ -107,6 +107,7 @@ class StopCause(StrEnum):
     LEFTOVER = "leftover"
     REFUSED = "refused"
     HOST = "host"
+    WORKER = "worker"
 
 
 class Postflight(FrozenModel):

@@ -14,9 +14,10 @@ from labctl.frozen import strict_json
 from labctl.records.marker import Marker
 from labctl.records.run import Layout, Outcome, OutcomeKind
 from labctl.records.seal import RunSeal, SealOutcome, self_digest
-from labctl.rundir import MANIFEST, SEAL, RunPaths, is_payload_kind
+from labctl.rundir import MANIFEST, SEAL, RunPaths
 from labctl.seal.bag import MAX_MANIFEST_BYTES, Bag, read_bag, require_sealed
 from labctl.seal.manifest import PAYLOAD_PREFIX, compare_manifest
+from labctl.seal.payload_kinds import is_payload_kind
 from labctl.seal.statement import (
     LAYOUT_PATH,
     MARKER_PATH,

@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 from labctl.codes import Code
 from labctl.errors import Problem
-from labctl.rundir import SAFE_PART, is_payload_kind
+from labctl.rundir import SAFE_PART
 from labctl.seal.bag import MAX_DEPTH, empty_folder, forbidden, kind_fault
 from labctl.seal.manifest import PAYLOAD_PREFIX
+from labctl.seal.payload_kinds import is_payload_kind
 
 MAX_FILE_BYTES = 16 << 30
 _FOLDER_FLAGS = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)

@@ -31,7 +31,7 @@ EVENTS = (
     "preflight_recorded", "leg_started", "leg_closed", "phase_answered", "phase_stopped", "run_closed", "run_aborted",
 )  # fmt: skip
 CAUSES = ("leg_failed", "host_fault", "operator", "controller_killed", "evidence", "secret_found")
-STOPS = ("completed", "not_ready", "stream", "interrupted", "log_limit", "leftover", "refused", "host")
+STOPS = ("completed", "not_ready", "stream", "interrupted", "log_limit", "leftover", "refused", "host", "worker")
 ENDS = ("complete", "status_not_200", "transport_error", "timeout", "over_limit", "interrupted")
 FORMS: dict[str, Form] = {
     "marker.copy.json": {

@@ -85,6 +85,7 @@ KNOWN_PATH = re.compile(
     rf"data/(packet/(prereg\.yaml|packet\.json|engine\.json|marker\.copy\.json|(inputs|approvals)/{PART})"
     r"|host/(identity|env|devices|preflight)\.json"
     rf"|legs/{PART}/(order\.json|LEG_STARTED\.json|wire/{PART}|metrics-(before|after)\.prom|process\.json|maps\.txt"
+    r"|discovery\.json|pre-import\.json|rows\.jsonl|component\.json|worker\.log|rank-[A-Za-z0-9._-]{0,240}\.(jsonl|log|exit\.json)"
     r"|server\.log|telemetry\.jsonl|postflight\.json|exit\.json|leg\.log|leg-manifest-sha256\.txt)"
     r"|phase1/[A-Za-z0-9][A-Za-z0-9._-]{0,249}\.json|analyzers/[A-Za-z0-9][A-Za-z0-9._-]{0,251}\.py"
     r"|journal\.jsonl|outcome\.json|layout\.json)"
