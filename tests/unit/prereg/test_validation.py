@@ -49,12 +49,12 @@ def test_five_faults_of_five_kinds_are_five_complaints_in_the_order_of_the_file(
 
 def test_what_stands_below_a_misspelt_key_is_checked_too_at_its_place(tmp_path: Path) -> None:
     path = write(tmp_path, ("decision:\n", "desicion:\n"), ("headline: decode", "headlin: decode"), ("order:", "ordr:"))
-    assert codes_and_lines(path) == [(Code.UNKNOWN_KEY, 28), (Code.UNKNOWN_KEY, 41), (Code.UNKNOWN_KEY, 42)]
+    assert codes_and_lines(path) == [(Code.UNKNOWN_KEY, 28), (Code.UNKNOWN_KEY, 45), (Code.UNKNOWN_KEY, 46)]
 
 
 def test_a_stray_key_does_not_hide_a_rule(tmp_path: Path) -> None:
     path = write(tmp_path, ("  ready:", "  zzz: 1\n  ready:"), ("required: 2", "required: 1"))
-    assert codes_and_lines(path) == [(Code.UNKNOWN_KEY, 21), (Code.RULE, 48)]
+    assert codes_and_lines(path) == [(Code.UNKNOWN_KEY, 21), (Code.RULE, 52)]
 
 
 def test_a_fault_of_form_that_cannot_be_guessed_ends_the_search(tmp_path: Path) -> None:
@@ -102,8 +102,8 @@ def test_quoting_faults_hide_nothing(tmp_path: Path) -> None:
         (Code.WRONG_TYPE, 27),
         (Code.RULE, 28),
         (Code.WRONG_TYPE, 28),
-        (Code.WRONG_TYPE, 46),
-        (Code.RULE, 46),
+        (Code.WRONG_TYPE, 50),
+        (Code.RULE, 50),
     ]
     assert not any("more checks follow" in problem.do for problem in try_preregistration(path).problems)
 
@@ -131,7 +131,7 @@ def test_an_ambiguous_truth_hides_no_rule(tmp_path: Path, word: str) -> None:
     path = write(
         tmp_path, ("stop_after_first_pair: true", f"stop_after_first_pair: {word}"), ("required: 2", "required: 1")
     )
-    assert codes_and_lines(path) == [(Code.AMBIGUOUS_SCALAR, 28), (Code.RULE, 47)]
+    assert codes_and_lines(path) == [(Code.AMBIGUOUS_SCALAR, 28), (Code.RULE, 51)]
 
 
 @pytest.mark.parametrize(

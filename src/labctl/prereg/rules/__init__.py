@@ -11,6 +11,7 @@ from labctl.prereg.rules.gates import GATE_RULES
 from labctl.prereg.rules.schedule import SCHEDULE_RULES
 from labctl.prereg.rules.service import SERVICE_RULES
 from labctl.prereg.rules.start_gates import START_GATE_RULES
+from labctl.prereg.rules.start_statistics import START_STATISTICS_RULES
 
 __all__ = ["host_findings", "oracle_findings", "preregistration_findings", "suite_findings"]
 
@@ -20,6 +21,7 @@ _RULES: tuple[Callable[[Preregistration], Iterator[Finding]], ...] = (
     *SCHEDULE_RULES,
     *GATE_RULES,
     *START_GATE_RULES,
+    *START_STATISTICS_RULES,
     *CLAIM_RULES,
 )
 

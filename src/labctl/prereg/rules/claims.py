@@ -10,7 +10,10 @@ from labctl.prereg.model import Arm, CampaignClass, Preregistration, Signatures
 from labctl.prereg.rules.gates import gates_of
 
 REVIEWS_OF_A_RECORD = 2
-GATES_OF_A_RECORD = ("exact_tokens", "cross_leg_exact", "cold", "accounting", "clean_log", "pair")
+GATES_OF_A_RECORD = (
+    *("exact_tokens", "cross_leg_exact", "cold", "accounting", "clean_log", "pair"),
+    *("drift", "consistency", "separation", "effect"),
+)
 _CLASS = ("class",)
 
 
@@ -80,7 +83,7 @@ def record_has_its_numbers(preregistration: Preregistration) -> Iterator[Finding
 
 
 def record_has_its_gates(preregistration: Preregistration) -> Iterator[Finding]:
-    """A record is exact, cold, accounted for, clean and faster in pairs."""
+    """A record is exact, cold, accounted for, clean, faster in pairs, and faster than its own starts vary."""
     if preregistration.campaign_class is not CampaignClass.RECORD:
         return
     present = {gate.kind for gate in preregistration.gates}

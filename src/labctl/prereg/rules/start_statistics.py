@@ -1,0 +1,82 @@
+"""Rules for gates over whole starts: each has starts, rows and bounds to be judged by."""
+
+from collections.abc import Iterator
+from decimal import Decimal
+from fractions import Fraction
+
+from labctl.prereg.finding import Finding
+from labctl.prereg.model import Arm, CampaignClass, Preregistration
+from labctl.prereg.rules.arms import arms_of
+from labctl.prereg.rules.gates import gates_of
+from labctl.prereg.statistics_gates import Consistency, Drift, Effect, Equivalence, Separation, StatisticsGate
+from labctl.prereg.suite import Suite
+
+REPEATED = 2
+CONFIDENCES_OF_A_BOUND = (Decimal("0.8"), Decimal("0.9999"))
+LEAST_CONFIDENCE = Decimal("0.5")
+
+
+def starts_to_compare_exist(preregistration: Preregistration) -> Iterator[Finding]:
+    """A gate over whole starts has both arms, and starts that repeat another where it looks at their spread."""
+    order = preregistration.schedule.order
+    counts = [sum(Arm.of_leg(leg) is arm for leg in order) for arm in Arm]
+    for index, gate in enumerate(preregistration.gates):
+        path = ("gates", index, "kind")
+        if isinstance(gate, StatisticsGate) and len(arms_of(preregistration)) == 1:
+            yield Finding(path, "starts of both arms", "one arm", "order both arms, or drop the gate")
+        elif isinstance(gate, Drift | Effect | Equivalence) and min(counts) < REPEATED:
+            yield Finding(path, "two starts of each arm", " ".join(order), "use [A1, B1, B2, A2]")
+
+
+def bounds_are_stated(preregistration: Preregistration) -> Iterator[Finding]:
+    """A bound that follows from the planned effect needs one."""
+    if preregistration.power is not None or preregistration.campaign_class is CampaignClass.RECORD:
+        return  # class record needs `power` anyway, and `record_has_its_numbers` speaks of it
+    unstated = [(path, "max_percent") for path, gate in gates_of(preregistration, Drift) if gate.max_percent is None]
+    for path, gate in gates_of(preregistration, Separation):
+        unstated += [(path, "margin_percent")] if gate.margin_percent is None else []
+    for path, key in unstated:
+        expected = f"`{key}`, or `power` with a planned effect that it follows from"
+        yield Finding((*path, "kind"), expected, "neither", f"add `{key}`")
+
+
+def bounds_are_possible(preregistration: Preregistration) -> Iterator[Finding]:
+    """A limit is above 0, a margin is not below."""
+    for index, gate in enumerate(preregistration.gates):
+        for key in ("max_percent", "within_percent"):
+            if isinstance(gate, Drift | Equivalence) and Decimal(value := getattr(gate, key, None) or "1") <= 0:
+                yield Finding(("gates", index, key), "more than 0", value, "correct it")
+        if isinstance(gate, Separation | Effect) and Decimal(value := gate.margin_percent or "0") < 0:
+            yield Finding(("gates", index, "margin_percent"), "0 or more", value, "correct it")
+
+
+def confidences_are_shares(preregistration: Preregistration) -> Iterator[Finding]:
+    """A confidence is a share that both analyzers compute to nine digits."""
+    lowest, highest = CONFIDENCES_OF_A_BOUND
+    for index, gate in enumerate(preregistration.gates):
+        path = ("gates", index, "confidence")
+        if isinstance(gate, Effect | Equivalence) and not lowest <= Decimal(gate.confidence) <= highest:
+            yield Finding(path, f"from {lowest} to {highest}", gate.confidence, 'write a share such as "0.95"')
+        if isinstance(gate, Consistency) and not LEAST_CONFIDENCE <= Decimal(gate.confidence) < 1:
+            yield Finding(path, f"from {LEAST_CONFIDENCE} to less than 1", gate.confidence, 'such as "0.95"')
+
+
+def rows_suffice(preregistration: Preregistration, suite: Suite) -> Iterator[Finding]:
+    """The rows of a suite can win as often as is asked, and give an interval of the confidence that is asked."""
+    rows = len(suite.prompts)
+    widest = 1 - Fraction(2, 2**rows)
+    for path, gate in gates_of(preregistration, Consistency):
+        if gate.min_row_wins > rows:
+            got = str(gate.min_row_wins)
+            yield Finding((*path, "min_row_wins"), f"at most {rows}, the prompts of the suite", got, "lower it")
+        if widest < Fraction(gate.confidence) < 1:
+            expected = f"at most {float(widest):.6g}, all that {rows} rows can give"
+            yield Finding((*path, "confidence"), expected, gate.confidence, "lower it, or ask more prompts")
+
+
+START_STATISTICS_RULES = (
+    starts_to_compare_exist,
+    bounds_are_stated,
+    bounds_are_possible,
+    confidences_are_shares,
+)
