@@ -7,6 +7,7 @@ from labctl.codes import Code
 from labctl.prereg.environment import holds_password, objection_to
 from labctl.prereg.finding import Finding
 from labctl.prereg.host_profile import HostProfile
+from labctl.prereg.rules.cards import named_cards_are_counted
 from labctl.prereg.suite import Oracle, Suite
 
 
@@ -22,6 +23,8 @@ def host_findings(host: HostProfile) -> Iterator[Finding]:
             yield Finding(path, "a harmless variable", f"{name}, {objection}", "remove it")
         if name in host.environment_passed[:index]:
             yield Finding(path, "each name once", f"{name} again", "remove it")
+    if host.devices is not None and host.devices.idle_cards is not None:
+        yield from named_cards_are_counted(("devices", "idle_cards"), host.devices.idle_cards)
 
 
 def _roots_are_apart(host: HostProfile) -> Iterator[Finding]:

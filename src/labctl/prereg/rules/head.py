@@ -7,6 +7,7 @@ from labctl.prereg.environment import RANK_VARIABLES, SELECTING_VARIABLES, holds
 from labctl.prereg.finding import Anchor, Finding
 from labctl.prereg.model import CampaignClass, GitSource
 from labctl.prereg.places import TreePath
+from labctl.prereg.rules.cards import named_cards_are_counted
 from labctl.prereg.rules.claims import (
     record_has_reviewers,
     signatures_have_signers,
@@ -28,14 +29,7 @@ def class_makes_no_timing_claim(said: NativePreregistration) -> Iterator[Finding
 
 def cards_are_counted(said: NativePreregistration) -> Iterator[Finding]:
     """Named cards are as many as the count, and none is named twice."""
-    cards = said.cards
-    if cards.identities == "discover":
-        return
-    path: TreePath = ("cards", "identities")
-    if len(cards.identities) != cards.count:
-        do = "name each card, or write discover"
-        yield Finding(path, f"{cards.count} cards, as `count` says", str(len(cards.identities)), do)
-    yield from repeated(path, (), cards.identities)
+    yield from named_cards_are_counted(("cards",), said.cards)
 
 
 def names_of_sources_and_checks_are_unique(said: NativePreregistration) -> Iterator[Finding]:
