@@ -1,6 +1,7 @@
 """The metric registry's formulas for one row and one start, exact from integer nanoseconds."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from typing import assert_never
@@ -13,9 +14,13 @@ from labctl.prereg.field_types import MetricId
 from labctl.records.verdict import Figure, RowFigures, StartHeadline
 
 NS_PER_S = 1_000_000_000
+NS_PER_MS = 1_000_000
 WINDOW_TOKENS = 100
 RATE = "tokens/s"
 P10 = Fraction(1, 10)
+BOTH_CONVENTIONS = (MetricId.DECODE_RATE_CONVENTIONAL_1_100, MetricId.DECODE_RATE_LEGACY_100_1_100)
+ONE_OFF_NS = 100_000_000
+ONE_OFF_TIMES = 20
 GAP_SHARES = (("p50", Fraction(1, 2)), ("p90", Fraction(9, 10)), ("p99", Fraction(99, 100)))
 
 
@@ -57,6 +62,33 @@ def coalesced_tokens(row: StreamRow) -> int:
     return sum(event.tokens for event in row.events if event.is_coalesced)
 
 
+@dataclass(frozen=True, slots=True)
+class OneOffGap:
+    """The one gap of a row that is like no other: something was built, loaded or captured there."""
+
+    after_tokens: int
+    ns: int
+
+
+def one_off_gap(row: StreamRow) -> OneOffGap | None:
+    """The largest gap of a valid row, where it is at least 100 ms and more than 20 times the row's median gap."""
+    pairs = [] if row.faults else list(pairwise(row.events))
+    gaps = [Fraction(later.arrival_ns - earlier.arrival_ns) for earlier, later in pairs]
+    largest = max(gaps, default=Fraction(0))
+    if largest < ONE_OFF_NS or largest <= ONE_OFF_TIMES * median(gaps):
+        return None
+    at = gaps.index(largest)
+    return OneOffGap(sum(event.tokens for event in row.events[: at + 1]), int(largest))
+
+
+def steady_cycle_ms(rows: Iterable[StreamRow]) -> Fraction | None:
+    """Milliseconds from event to event, over the valid rows that hold no one-off gap."""
+    steady = [row for row in rows if not row.faults and row.clock and len(row.events) > 1 and one_off_gap(row) is None]
+    cycles = sum(len(row.events) - 1 for row in steady)
+    spans_ns = sum(row.events[-1].arrival_ns - row.events[0].arrival_ns for row in steady)
+    return Fraction(spans_ns, cycles * NS_PER_MS) if cycles else None
+
+
 def has_late_end(row: StreamRow) -> bool:
     """Whether the first or the last token of the 1-100 window (of a shorter row: its last) shared its read."""
     if not row.events:
@@ -73,6 +105,8 @@ def row_figures(leg: str, row: StreamRow) -> RowFigures:
     waits = _waits(row)
     figures += [figure(name, where, value, "ns") for name, value in waits]
     figures += [figure(name, where, value, "ns") for name, value in _gap_figures(row)]
+    if (one_off := one_off_gap(row)) is not None:
+        figures.append(figure("one_off_gap", where, one_off.ns, "ns"))
     figures.append(figure("coalesced_tokens", where, coalesced_tokens(row), "tokens"))
     return RowFigures(
         leg=leg,
@@ -94,6 +128,9 @@ def start_headline(leg: str, rows: tuple[StreamRow, ...], metric: MetricId) -> S
         figures.append(decimal_figure("sample_sd", leg, sample_sd(rates), RATE))
     if rows and (first := rate_of_row(rows[0], metric)) is not None:
         figures.append(figure("first_row", leg, first, RATE))
+    if rest := [rate for row in rows[1:] if (rate := rate_of_row(row, metric)) is not None]:
+        figures.append(figure("without_first_row", leg, median(rest), RATE))
+    figures += [figure(one.value, leg, rate, RATE) for one, rate in _conventions(rows, metric)]
     figures += _start_counts(leg, rows)
     return StartHeadline(leg=leg, rows=len(rows), figures=tuple(figures))
 
@@ -108,6 +145,13 @@ def _spread(metric: MetricId, rates: list[Fraction]) -> list[tuple[str, Fraction
     ]
 
 
+def _conventions(rows: tuple[StreamRow, ...], metric: MetricId) -> list[tuple[MetricId, Fraction]]:
+    """Both conventions of the window side by side, each under its own name; the headline's stands already."""
+    others = [one for one in BOTH_CONVENTIONS if one is not metric]
+    known = [(one, [rate for row in rows if (rate := rate_of_row(row, one)) is not None]) for one in others]
+    return [(one, median(rates)) for one, rates in known if rates]
+
+
 def _start_counts(leg: str, rows: tuple[StreamRow, ...]) -> list[Figure]:
     waits = [Fraction(wait) for row in rows if (wait := first_token_ns(row)) is not None]
     figures = [figure("ttft_median", leg, median(waits), "ns")] if waits else []
@@ -118,6 +162,9 @@ def _start_counts(leg: str, rows: tuple[StreamRow, ...]) -> list[Figure]:
     if tokens:
         figures.append(figure("coalesced_share", leg, Fraction(100 * coalesced, tokens), "percent"))
     figures.append(figure("invalid_rows", leg, sum(bool(row.faults) for row in rows), "rows"))
+    if (steady_ms := steady_cycle_ms(rows)) is not None:
+        figures.append(figure("cycle_ms_steady", leg, steady_ms, "ms"))
+    figures.append(figure("one_off_gap_rows", leg, sum(one_off_gap(row) is not None for row in rows), "rows"))
     return figures
 
 

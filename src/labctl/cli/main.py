@@ -22,6 +22,9 @@ GROUPS = {
     "seal": "seal",
     "runs": "runs",
     "oracle": "oracle",
+    "power": "power",
+    "lane": "lane",
+    "metrics": "metrics",
     "host": "host",
 }
 """Groups of commands, each the `app` of a module of this package."""

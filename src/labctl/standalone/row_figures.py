@@ -15,6 +15,7 @@ Told = tuple[object, ...]
 # One row, and the registry's formulas for it.
 CLOCK_TOLERANCE_NS, NS_PER_S, WINDOW = 1_000_000, 10**9, 100
 CONVENTIONAL, LEGACY = "decode_rate_conventional_1_100", "decode_rate_legacy_100_1_100"
+ONE_OFF_NS, ONE_OFF_TIMES = 100_000_000, 20
 GAPS = {"p50": Fraction(1, 2), "p90": Fraction(9, 10), "p99": Fraction(99, 100), "max": Fraction(1)}
 
 
@@ -96,6 +97,9 @@ class Row:
         # A stamp belongs to the last event of its read: no gap beside a shared read is a measurement.
         gaps = [later[0] - earlier[0] for earlier, later in pairwise(self.events) if not (earlier[2] or later[2])]
         self.metrics |= {f"inter_event_latency_{name}": quantile(gaps, share) for name, share in GAPS.items() if gaps}
+        every = [later[0] - earlier[0] for earlier, later in pairwise(self.events)]
+        if every and max(every) >= ONE_OFF_NS and max(every) > ONE_OFF_TIMES * quantile(every):
+            self.metrics["one_off_gap"] = Fraction(max(every))
 
     def figures(self, leg: str) -> Doc:
         """What a verdict says of one row."""
@@ -140,5 +144,14 @@ def start_figures(leg: str, rows: Sequence[Row], metric: str) -> Doc:
         named |= {"mean": sum(known, Fraction(0)) / len(known), "p10": quantile(known, Fraction(1, 10))}
     named |= {"ttft_median": quantile(waits)} if waits else {}
     named |= {"tokens": sum(len(row.answer.ids) for row in rows), "coalesced_tokens": sum(r.coalesced for r in rows)}
+    if rest := [row.metrics[metric] for row in rows[1:] if metric in row.metrics]:
+        named["without_first_row"] = quantile(rest)
+    for other in (CONVENTIONAL, LEGACY):
+        if other != metric and (both := [row.metrics[other] for row in rows if other in row.metrics]):
+            named[other] = quantile(both)  # both conventions side by side
+    steady = [row.events for row in rows if row.metrics and "one_off_gap" not in row.metrics]
+    if cycles := sum(len(events) - 1 for events in steady):
+        named["cycle_ms_steady"] = Fraction(sum(events[-1][0] - events[0][0] for events in steady), cycles * 10**6)
+    named["one_off_gap_rows"] = sum("one_off_gap" in row.metrics for row in rows)
     named["invalid_rows"] = sum(bool(row.faults or row.doubts) for row in rows)
     return {"leg": leg, "rows": len(rows), "figures": [figure(name, leg, value, "") for name, value in named.items()]}

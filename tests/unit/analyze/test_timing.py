@@ -5,13 +5,17 @@ import pytest
 from labctl.analyze.payload import RowFault, Usage
 from labctl.analyze.stream import RowClock, StreamRow, TokenEvent
 from labctl.analyze.timing import (
+    ONE_OFF_TIMES,
+    OneOffGap,
     coalesced_tokens,
     first_token_ns,
     has_late_end,
     headline,
+    one_off_gap,
     rate_of_row,
     row_figures,
     start_headline,
+    steady_cycle_ms,
 )
 from labctl.prereg.field_types import MetricId
 
@@ -117,4 +121,32 @@ def test_the_figures_of_a_start_leave_out_invalid_rows_and_count_them() -> None:
 
 def test_a_start_without_a_valid_row_still_has_its_counts() -> None:
     figures = {one.name: one.value for one in start_headline("A1", (), CONVENTIONAL).figures}
-    assert figures == {"tokens": "0", "coalesced_tokens": "0", "invalid_rows": "0"}
+    assert figures == {"tokens": "0", "coalesced_tokens": "0", "invalid_rows": "0", "one_off_gap_rows": "0"}
+
+
+def with_gap(gap_ns: int, after: int = 3) -> StreamRow:
+    """A row of steady events that stands still once."""
+    events = [(at + (gap_ns - GAP_NS if place >= after else 0), 1) for place, (at, _) in enumerate(evenly(128))]
+    return row_of(events)
+
+
+def test_a_gap_like_no_other_is_found_and_its_place_named() -> None:
+    assert one_off_gap(with_gap(11_400_000_000)) == OneOffGap(3, 11_400_000_000)
+    assert one_off_gap(with_gap(ONE_OFF_TIMES * GAP_NS)) is None
+    assert one_off_gap(with_gap(ONE_OFF_TIMES * GAP_NS + 1)) == OneOffGap(3, ONE_OFF_TIMES * GAP_NS + 1)
+    assert one_off_gap(row_of([*evenly(3, gap_ns=1000), (1000 + 99_999_999, 1)])) is None
+    assert one_off_gap(row_of([(1000, 1)])) is None
+
+
+def test_the_steady_cycle_leaves_out_the_row_that_holds_one() -> None:
+    steady, spoiled = row_of(evenly(128)), with_gap(11_400_000_000)
+    assert steady_cycle_ms([steady, spoiled]) == steady_cycle_ms([steady]) == Fraction(GAP_NS, 10**6)
+    assert steady_cycle_ms([spoiled]) is None
+    assert steady_cycle_ms([row_of(evenly(128), RowFault.CLOCK_STEP)]) is None
+
+
+def test_a_start_shows_both_conventions_and_the_first_row_apart() -> None:
+    rows = (row_of(evenly(128, gap_ns=2 * GAP_NS)), row_of(evenly(128)), row_of(evenly(128)))
+    figures = {one.name: Fraction(one.value) for one in start_headline("A1", rows, CONVENTIONAL).figures}
+    assert figures["decode_rate_legacy_100_1_100"] / figures["decode_rate_conventional_1_100"] == Fraction(100, 99)
+    assert figures["first_row"] == figures["without_first_row"] / 2

@@ -9,8 +9,6 @@ from labctl.prereg.model import Arm
 from labctl.prereg.start_gates import KvCapacity
 from labctl.records.verdict import GateOutcome
 
-CAPACITY = "kv_capacity_tokens"
-
 
 def judge_kv_capacity(evidence: RunEvidence, gate: KvCapacity) -> GateOutcome:
     """Judge the capacity that each server states, by its configuration metric or in its log."""
@@ -24,8 +22,8 @@ def judge_kv_capacity(evidence: RunEvidence, gate: KvCapacity) -> GateOutcome:
                 continue
             found[leg.name] = tokens
             sides = (f"at least {gate.min_tokens}", tokens)
-            findings.holds(CAPACITY, leg.name, sides, is_met=tokens >= gate.min_tokens)
-            findings.figures.append(figure(CAPACITY, leg.name, tokens, "tokens"))
+            findings.holds("kv_capacity_tokens", leg.name, sides, is_met=tokens >= gate.min_tokens)
+            findings.figures.append(figure("kv_capacity_tokens", leg.name, tokens, "tokens"))
         if found:
             is_one = len({*found.values()}) == 1
             findings.holds(f"capacities in arm {arm}", "run", ("one", found), is_met=is_one)

@@ -8,8 +8,6 @@ from labctl.prereg.gate_kinds import gate_id
 from labctl.prereg.start_gates import ResidentMemory
 from labctl.records.verdict import GateOutcome
 
-RESIDENT = "resident_bytes"
-
 
 def judge_resident_memory(evidence: RunEvidence, gate: ResidentMemory) -> GateOutcome:
     """Judge the largest sample of every start; samples are taken between rows."""
@@ -21,5 +19,5 @@ def judge_resident_memory(evidence: RunEvidence, gate: ResidentMemory) -> GateOu
             continue
         sides = (f"at most {gate.max_bytes} bytes", largest)
         findings.holds("resident memory", leg.name, sides, is_met=largest <= gate.max_bytes)
-        findings.figures.append(figure(RESIDENT, leg.name, largest, "bytes"))
+        findings.figures.append(figure("resident_bytes", leg.name, largest, "bytes"))
     return findings.outcome()
