@@ -56,14 +56,20 @@ class WorkerRun:
         return record
 
 
-def export(folder: Path, worker: Path, files: tuple[Path, ...] = ()) -> Path:
-    """The folder that a leg would start the worker from."""
+def export_modules(folder: Path) -> Path:
+    """The exported folder, without a worker."""
     code = folder / "code"
     (code / "labctl" / "component").mkdir(parents=True)
     (code / "files").mkdir()
     (code / "labctl" / "__init__.py").touch()
     for module in (PACKAGE / "component").glob("*.py"):
         shutil.copy(module, code / "labctl" / "component" / module.name)
+    return code
+
+
+def export(folder: Path, worker: Path, files: tuple[Path, ...] = ()) -> Path:
+    """The folder that a leg would start the worker from."""
+    code = export_modules(folder)
     for path in files:
         shutil.copy(path, code / "files" / path.name)
     shutil.copy(worker, code / "worker.py")
