@@ -169,8 +169,8 @@ def _quickstart(scratch: Path) -> SealedRun:
 def _mutated(run: SealedRun, folder: Path) -> list[Rows]:
     with Bench(run, folder) as bench:
         tally = try_mutations(bench, MUTATIONS, SEED)
-    if tally.missed:
-        raise SystemExit(f"missed: {tally.missed}")
+    if tally.missed or tally.alone:
+        raise SystemExit(f"missed: {tally.missed}, answered by one analyzer alone: {tally.alone}")
     head = ["change", "tried", *(f"caught {level}" for level in Level), "witness only", "missed"]
     answers: Counter[tuple[Level, str]] = Counter()
     for (_, level, answer), count in tally.caught.items():

@@ -3,12 +3,14 @@
     with Bench(run, folder) as bench:      # a copy that the bench may spoil, and that it restores after each look
         tally = try_mutations(bench, 100, seed=1)
     tally.missed                           # changes that neither a gate nor a listed outside witness answers
+    tally.alone                            # changes that one of the two analyzers answers otherwise than the other
 
 Every change is looked at three times: as it is (`seal verify` must refuse it); with everything around the payload
 sealed again; and with the digests and counts inside the payload mended as well. A re-sealed change is seen by the
 verifier, by the analyzer (a record conflict, a gate that no longer passes, evidence that cannot be read), or by no
 check inside the run at all. The last is allowed for what `outside` lists, because there the run is what another honest
-run could have been; only a seal digest that was told to somebody else tells the two apart.
+run could have been; only a seal digest that was told to somebody else tells the two apart. Both analyzers look at each,
+and must say the same: neither believes the run, or every gate, integer, rational and digest is equal.
 """
 
 import random
@@ -23,11 +25,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from labctl.agreement import disagreements
 from labctl.analyze.sealed_run import analyze_run
 from labctl.errors import BrokenEvidence
+from labctl.frozen import canonical_json
 from labctl.packet.tool import analyzer_identity
 from labctl.records.verdict import GateResult, Verdict, VerdictKind
 from labctl.seal.verify import SealedRun, open_sealed_run
+from labctl.standalone.analyze_run import judge_run
+from labctl.standalone.sealed_files import Broken
 from tests.tamper.mutations import Files, mutate
 from tests.tamper.outside import outside_reason
 from tests.tamper.resealing import mended, resealed
@@ -55,6 +61,8 @@ class Tally:
     """Kind, level, and why only an outside witness can tell the changed run from another honest one."""
     missed: list[tuple[str, Level, str]] = field(default_factory=list)
     """Kind, level and place of each change that nothing answered."""
+    alone: list[tuple[str, Level, str, str]] = field(default_factory=list)
+    """Kind, level and place of each change of which the two analyzers say different things, and the first of those."""
 
 
 class Bench:
@@ -88,17 +96,27 @@ class Bench:
                 return f"seal verify: {error.codes[0]}"
         return None
 
-    def checks_say(self, files: Files) -> str | None:
-        """The first check inside a run, seal or analyzer, that answers a changed run; None where all is as before."""
+    def checks_say(self, files: Files) -> tuple[str | None, str | None]:
+        """What answers a changed run, and how the analyzers differ over it.
+
+        Returns:
+            The first check inside the run, seal or analyzer, that answers it (None where all is as before), and the
+            first thing that the second analyzer says differently (None where nothing).
+        """
         with self._changed(files):
-            try:
-                run = open_sealed_run(self.root)
-            except BrokenEvidence as error:
-                return f"seal verify: {error.codes[0]}"
-            try:
-                return self._difference(analyze_run(run, self._analyzer))
-            except BrokenEvidence as error:
-                return f"analyzer: {error.codes[0]}"
+            answer, verdict = self._first_analyzer()
+            return answer, _disagreement(verdict, _second_verdict(self.root))
+
+    def _first_analyzer(self) -> tuple[str | None, Verdict | None]:
+        try:
+            run = open_sealed_run(self.root)
+        except BrokenEvidence as error:
+            return f"seal verify: {error.codes[0]}", None
+        try:
+            verdict = analyze_run(run, self._analyzer)
+        except BrokenEvidence as error:
+            return f"analyzer: {error.codes[0]}", None
+        return self._difference(verdict), verdict
 
     def resealed(self, files: Files, level: Level) -> Files | None:
         """A changed run sealed again; None where sealing it again undoes the change."""
@@ -140,9 +158,32 @@ def try_mutations(bench: Bench, count: int, seed: int) -> Tally:
         for level in (Level.RESEALED, Level.MENDED):
             after = bench.resealed(mutation.files, level)
             if after is not None:
-                reason = outside_reason(bench.files, after)
-                _note(tally, (mutation.kind, level, mutation.where), bench.checks_say(after), reason)
+                change = (mutation.kind, level, mutation.where)
+                answer, difference = bench.checks_say(after)
+                _note(tally, change, answer, outside_reason(bench.files, after))
+                tally.alone += [(*change, difference)] if difference is not None else []
     return tally
+
+
+def _second_verdict(root: Path) -> Verdict | None:
+    """What the standalone analyzer says, as `main` would say it; None where it gives no verdict."""
+    try:
+        return Verdict.from_json(canonical_json(judge_run(root)), "standalone")
+    except (Broken, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        return None
+
+
+def _disagreement(one: Verdict | None, other: Verdict | None) -> str | None:
+    """How two analyzers differ; a run that one calls invalid and of which the other can say nothing is one fault."""
+    if not _is_believed(one) and not _is_believed(other):
+        return None
+    if one is None or other is None:
+        return f"only the {'first' if other is None else 'second'} analyzer gives a verdict"
+    return next(map(str, disagreements(one, other)), None)
+
+
+def _is_believed(verdict: Verdict | None) -> bool:
+    return verdict is not None and verdict.verdict is not VerdictKind.INVALID
 
 
 def _note(tally: Tally, change: tuple[str, Level, str], answer: str | None, reason: str | None) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from labctl.standalone import start_conflicts
 from tests.fakes.run_builder import RunBuilder
 from tests.tamper.bench import Bench, Level, try_mutations
 from tests.tamper.mutations import KINDS, mutate
@@ -21,6 +22,7 @@ def bench(tmp_path: Path) -> Bench:
 def test_a_hundred_changes_are_all_caught_or_listed(bench: Bench) -> None:
     tally = try_mutations(bench, MUTATIONS, seed=1)
     assert tally.missed == []
+    assert tally.alone == []
     assert tally.tried.total() == MUTATIONS
     assert sum(count for (_, level, _), count in tally.caught.items() if level is Level.RAW) == MUTATIONS
     resealed = sum(count for (_, level, _), count in tally.caught.items() if level is Level.MENDED)
@@ -45,3 +47,13 @@ def test_what_gates_relate_is_never_left_to_a_witness(bench: Bench) -> None:
     wire = "data/legs/03-B2/wire/01.bin"
     shorter = bench.files | {wire: bench.files[wire].replace(b'"token_ids": [', b'"token_ids": [1', 1)}
     assert outside_reason(bench.files, shorter) is None
+
+
+def test_a_change_that_one_analyzer_alone_believes_is_told(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = "data/legs/03-B2/exit.json"
+    edited = bench.files[path].replace(b'"cause":"completed"', b'"cause":"stream"')
+    after = bench.resealed(bench.files | {path: edited}, Level.MENDED)
+    assert after is not None
+    assert bench.checks_say(after)[1] is None
+    monkeypatch.setattr(start_conflicts, "_ending_contradictions", lambda *_: iter(()))
+    assert "verdict" in str(bench.checks_say(after)[1])

@@ -20,7 +20,6 @@ from labctl.records.run import OutcomeKind
 from labctl.records.verdict import AnalyzerIdentity, Figure, Verdict, VerdictKind
 from labctl.seal.verify import SealedRun
 
-NAME = "labctl"
 WITHOUT_VALUE = (VerdictKind.INVALID, VerdictKind.INFRASTRUCTURE_ABORT)
 
 
@@ -42,13 +41,13 @@ def analyze_run(run: SealedRun, analyzer: PinnedAnalyzer) -> Verdict:
 
 
 def _phase_conflicts(evidence: RunEvidence, analyzer: PinnedAnalyzer) -> list[Problem]:
+    """Answers at the phase stop, this analyzer's or the other's, that are not what comes out now."""
     problems = []
+    again = phase_of_sealed_run(evidence, analyzer.sha256) if evidence.answers else None
     for answer in evidence.answers:
-        if answer.analyzer == NAME:
-            again = phase_of_sealed_run(evidence, analyzer.sha256)
-            said, says = (answer.may_continue, answer.legs), (again.may_continue, again.legs)
-            if said != says:
-                problems.append(conflict(f"data/phase1/{NAME}.json: the phase, judged again", says, said))
+        said, says = (answer.may_continue, answer.legs), again and (again.may_continue, again.legs)
+        if said != says:
+            problems.append(conflict(f"data/phase1/{answer.analyzer}.json: the phase, judged again", says, said))
     return problems
 
 

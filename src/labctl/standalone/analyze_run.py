@@ -151,10 +151,10 @@ def judge_run(root: Path) -> Doc:
     run.problems += list(contradictions(run))
     folders = (f"data/legs/{leg.folder}" for leg in run.legs[FIRST_PAIR:])
     later = ("data/outcome.json", "data/journal.jsonl", "data/phase1", *folders)
-    for answer in (one for one in run.answers if one["analyzer"] == NAME):
+    for answer in run.answers:
         again = _answer_phase(run, [one for one in run.problems if not one.startswith(later)])
         said = [(one["continue"], one["legs"]) for one in (again, answer)]
-        run.problems += unequal(f"data/phase1/{NAME}.json", ("the phase, judged again", said[0], said[1]))
+        run.problems += unequal(f"data/phase1/{answer['analyzer']}.json", ("the phase, judged again", said[0], said[1]))
     gates = judge_gates(run, has_stopped=(run.outcome or {}).get("outcome") == "phase_stopped")
     kind, because = _decide(run, gates)
     decisions = [gate for gate in gates if gate.kind == "decision" and gate.result != "not_evaluated"]

@@ -17,8 +17,8 @@ HEAD = f"# HELP {DRAFTS} Rounds.\n# TYPE {DRAFTS} counter\n"
 PARTS = [
     DRAFTS, DRAFTS.removesuffix("_total"), VOCABULARY.counters.requests_running, "x", "1x", "# HELP ", "# TYPE ", "# ",
     "#", "#\tHELP ", " counter", " gauge", " histogram", "{", "}", 'engine="0"', 'engine="1"', 'position="0"',
-    'a="\\""', 'a="\\x"', '__a="1"', ",", '"', "\\", " ", "  ", "\t", "\r", "\n", "\n", "\n", " 1", " 2.5", " 1e3", " +7",
-    " NaN", " 9007199254740993", " +Inf", " -1", " 1_0", " 1 1700000000000", " .5", " 1.", " 1.2.3", " \u0663",
+    'a="\\""', 'a="\\x"', '__a="1"', ",", '"', "\\", " ", "  ", "\t", "\r", "\n", "\n", "\n", " 1", " 2.5", " 1e3",
+    " +7", " NaN", " 9007199254740993", " +Inf", " -1", " 1_0", " 1 1700000000000", " .5", " 1.", " 1.2.3", " \u0663",
     ' # {a="b"} 1', "\u00e9",
 ]  # fmt: skip
 
