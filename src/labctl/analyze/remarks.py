@@ -10,6 +10,7 @@ from labctl.analyze.gates.exact_tokens import moving_differences
 from labctl.analyze.gates.identity import mapped_files
 from labctl.analyze.gates.judge import Judged, headline_metric
 from labctl.analyze.lane_facts import lane_lines
+from labctl.analyze.observed import one_off_lines
 from labctl.analyze.pairs import overall_gain_percent
 from labctl.analyze.timing import coalesced_tokens, has_late_end
 from labctl.prereg.designs import design_limits
@@ -91,6 +92,7 @@ def _record_warnings(evidence: RunEvidence) -> list[str]:
         )
     if any(row.clock is not None and row.clock.source == "monotonic" for leg in evidence.legs for row in leg.rows):
         lines.append("some rows have no kernel receive stamps: their times include the client's own delays")
+    lines += one_off_lines(evidence)
     killed = [leg.name for leg in evidence.legs if leg.postflight is not None and leg.postflight.killed]
     if killed:
         lines.append(f"processes of {', '.join(killed)} did not end when asked and were killed")

@@ -9,6 +9,7 @@ from labctl.analyze.gates.identity import served_version
 from labctl.analyze.gates.judge import Judged, headline_metric, judge_gates
 from labctl.analyze.lane_facts import lane_figures
 from labctl.analyze.load import load_evidence
+from labctl.analyze.observed import observed_differences
 from labctl.analyze.pairs import overall_gain_percent, pair_effects
 from labctl.analyze.phase import phase_of_sealed_run
 from labctl.analyze.remarks import expectation_of, follow_ups, warnings_of
@@ -78,6 +79,7 @@ def _verdict(run: SealedRun, case: Case, analyzer: PinnedAnalyzer) -> Verdict:
             "reported_value": None if kind in WITHOUT_VALUE else _reported(case.judged),
             "effect": _effect(evidence),
             "expectation": expectation_of(evidence),
+            "observed_difference": observed_differences(evidence),
             "warnings": warnings_of(evidence, case.judged),
             "authorizes": authorizes,
             "does_not_authorize": denied,

@@ -254,3 +254,5 @@ class Verdict(FrozenModel):
     """Every card, where the campaign is a component's."""
     probe: ProbeOutcome | None = Field(default=None, exclude_if=_is_absent)
     """How far the probe came, where the campaign is one."""
+    observed_difference: tuple[str, ...] | None = Field(default=None, exclude_if=_is_absent)
+    """How the arms differed in the arguments and environments that were observed; null in earlier verdicts."""

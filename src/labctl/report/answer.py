@@ -93,6 +93,8 @@ def _facts(verdict: Verdict) -> list[str]:
         ("engine", markdown(verdict.engine)),
         ("analyzer", f"{verdict.analyzer.name} ({verdict.analyzer.standing}), `{verdict.analyzer.sha256}`"),
     ]
+    if verdict.observed_difference is not None:
+        facts.append(("observed difference between the arms", markdown("; ".join(verdict.observed_difference))))
     if verdict.expectation:
         facts.append(("expectation", markdown(verdict.expectation)))
     return [*table(("", ""), facts), ""]

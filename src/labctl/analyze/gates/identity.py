@@ -53,7 +53,7 @@ def _judge_process(findings: Findings, evidence: RunEvidence, order: WorkOrder, 
     template = arm_argv(packet.preregistration, order.arm)
     findings.equal("argv of the root process", leg, template, substitute_back(process.root.argv, template, values))
     expected = environment_template(packet, order, order.arm)
-    observed = _generic_environment(evidence, order, process.root.environment, expected)
+    observed = generic_environment(evidence, order, process.root.environment, expected)
     for name in sorted({*expected, *observed}):
         findings.equal(f"environment {name} of the root process", leg, expected.get(name), observed.get(name))
     findings.equal("other environment names of the root process", leg, (), process.root.environment_other)
@@ -61,9 +61,10 @@ def _judge_process(findings: Findings, evidence: RunEvidence, order: WorkOrder, 
     findings.equal("environment names off the allow-list", leg, [], strangers)
 
 
-def _generic_environment(
+def generic_environment(
     evidence: RunEvidence, order: WorkOrder, observed: dict[str, str], template: dict[str, str]
 ) -> dict[str, str]:
+    """An observed environment with placeholders for what differs from start to start."""
     values = start_values(evidence.packet, order)
     filled = expected_environment(evidence.packet, order, values)
     generic = substitute_back_environment(observed, {}, values)
