@@ -16,7 +16,7 @@ What can be spoiled:
 - a row: `ids`, `gap_ns`, `cached_tokens`, `finish`, `model`, `has_kernel_stamps`, `clock_step_ns`, `suspended_ns`,
   `edit_body` (event-stream bytes to bytes), `edit_response` (HTTP response bytes to bytes), `ended`, `merge_reads`.
 - `edits[path] = function`: bytes to bytes of any file below `data/`, before manifests are made (for JSON: `json_edit`).
-- `lane`: what the marker says of the lane; None: nothing.
+- `lane`: what the marker says of the lane; None: nothing. `noise`: the bytes of a pinned noise record.
 - `outcome`, `removed` (paths below `data/` to leave out), `phase_answer` (a function from the true answer to another).
 
 `builder.write(folder)` only writes, for open runs; `builder.legs_written = 2` stops after so many legs.
@@ -165,6 +165,7 @@ class RunBuilder:
     legs_written: int | None = None
     phase_answer: Callable[[PhaseAnswer], PhaseAnswer] | None = None
     lane: Lane | None = None
+    noise: bytes | None = None
 
     def __post_init__(self) -> None:
         self.suite = Suite.from_json(canonical_json(self._suite_document()), "suite")
@@ -210,7 +211,7 @@ class RunBuilder:
         """The packet of the run."""
         suite, oracle = self._suite_bytes(), self._oracle_bytes()
         analyzer = analyzer_identity()
-        inputs = {"suite.yaml": suite, "oracle.json": oracle}
+        inputs = {"suite.yaml": suite, "oracle.json": oracle} | ({"noise.json": self.noise} if self.noise else {})
         document: dict[str, object] = {
             "analyzers": [analyzer.model_dump(mode="json")],
             "engine_sha256": sha256_hex(self.vocabulary.canonical()),
@@ -332,6 +333,7 @@ class RunBuilder:
             "packet/engine.json": self.vocabulary.canonical(),
             "packet/inputs/suite.yaml": self._suite_bytes(),
             "packet/inputs/oracle.json": self._oracle_bytes(),
+            **({"packet/inputs/noise.json": self.noise} if self.noise else {}),
             "packet/marker.copy.json": marker.canonical(),
             "host/identity.json": _identity().canonical(),
             "host/preflight.json": preflight.canonical(),

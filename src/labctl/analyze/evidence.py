@@ -11,12 +11,13 @@ from labctl.errors import Problem
 from labctl.packet.model import EndpointPacket
 from labctl.prereg.designs import drawn_order
 from labctl.prereg.model import Arm
+from labctl.prereg.noise import NoiseRecord
 from labctl.prereg.suite import Oracle, Suite
 from labctl.protocol import Event
 from labctl.records.leg import LegExit, Postflight, ProcessRecord
 from labctl.records.marker import Marker
 from labctl.records.order import LegStarted, WorkOrder
-from labctl.records.run import JournalEntry, Outcome, OutcomeKind, PhaseAnswer
+from labctl.records.run import HostIdentity, JournalEntry, Outcome, OutcomeKind, PhaseAnswer
 from labctl.records.wire import WireRow
 
 SHOWN_CHARACTERS = 300
@@ -64,6 +65,10 @@ class RunEvidence:
     outcome: Outcome | None
     answers: tuple[PhaseAnswer, ...]
     conflicts: tuple[Problem, ...]
+    host: HostIdentity | None = None
+    """What the machine is; None where that was not recorded."""
+    noise: NoiseRecord | None = None
+    """The registered noise record; None where none is, or it cannot be read."""
 
     @property
     def order(self) -> tuple[str, ...]:

@@ -16,12 +16,15 @@ from labctl.errors import MalformedRecord
 from labctl.frozen import canonical_json
 from labctl.packet.model import EndpointPacket
 from labctl.prereg.model import TeacherOracle
+from labctl.prereg.noise import NoiseRecord
 from labctl.prereg.strict_yaml import read_yaml
 from labctl.prereg.suite import Oracle, Suite
 from labctl.protocol import Event
 from labctl.records.marker import Marker
-from labctl.records.run import OutcomeKind, PhaseAnswer
+from labctl.records.run import HostIdentity, OutcomeKind, PhaseAnswer
 from labctl.records.seal import SealOutcome
+
+NOISE = "packet/inputs/noise.json"
 
 
 def load_evidence(files: EvidenceFiles, sealed: SealOutcome | None = None) -> RunEvidence:
@@ -41,6 +44,8 @@ def load_evidence(files: EvidenceFiles, sealed: SealOutcome | None = None) -> Ru
     journal = read_journal(reader, may_be_torn=is_aborted)
     evidence = replace(evidence, journal=journal, outcome=read_outcome(reader, sealed, journal))
     reader.problems += host_conflicts(reader, evidence)
+    host, noise = _told(reader, evidence.packet)
+    evidence = replace(evidence, host=host, noise=noise)
     evidence = replace(evidence, answers=_answers(reader, evidence))
     evidence = replace(evidence, legs=_legs(reader, evidence))
     for leg in evidence.legs:
@@ -82,6 +87,17 @@ def _suite(files: EvidenceFiles) -> Suite:
     if document.problems:
         raise MalformedRecord(document.problems)
     return Suite.from_json(canonical_json(document.tree), where)
+
+
+def _told(reader: RecordReader, packet: EndpointPacket) -> tuple[HostIdentity | None, NoiseRecord | None]:
+    """What the machine is and what was registered of its noise; others complain of what is wrong with them."""
+    source = reader.leniently()
+    host = source.record("host/identity.json", HostIdentity, because=None)
+    data = None if packet.preregistration.power is None else source.bytes_of(NOISE, because=None)
+    try:
+        return host, None if data is None else NoiseRecord.from_json(data, NOISE)
+    except MalformedRecord:
+        return host, None
 
 
 def _oracle(reader: RecordReader, packet: EndpointPacket) -> Oracle | None:

@@ -11,6 +11,7 @@ from labctl.analyze.gates.identity import mapped_files
 from labctl.analyze.gates.judge import Judged, headline_metric
 from labctl.analyze.lane_facts import lane_lines
 from labctl.analyze.observed import one_off_lines
+from labctl.analyze.noise_use import noise_lines
 from labctl.analyze.pairs import overall_gain_percent
 from labctl.analyze.timing import coalesced_tokens, has_late_end
 from labctl.prereg.designs import design_limits
@@ -72,7 +73,7 @@ def _design_warnings(evidence: RunEvidence) -> list[str]:
         lines.append("your service command was NOT exercised: the embedded endpoint ran; use --service real")
     if evidence.engine.is_stand_in:
         lines.append("the service is labctl's embedded endpoint: a stand-in for rehearsals, not a language model")
-    lines += lane_lines(evidence)
+    lines += [*lane_lines(evidence), *noise_lines(evidence)]
     lines += design_limits(evidence.order, packet.preregistration.schedule.mirror)
     if len(evidence.legs) < len(packet.order):
         lines.append(f"{len(evidence.legs)} of {len(packet.order)} registered starts are there")

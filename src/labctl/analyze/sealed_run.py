@@ -5,18 +5,22 @@ from labctl.analyze.drift import arm_spreads
 from labctl.analyze.evidence import RunEvidence, conflict
 from labctl.analyze.figures import figure
 from labctl.analyze.gates.decision import reported_value
-from labctl.analyze.gates.identity import served_version
 from labctl.analyze.gates.judge import Judged, headline_metric, judge_gates
 from labctl.analyze.lane_facts import lane_figures
 from labctl.analyze.load import load_evidence
 from labctl.analyze.observed import observed_differences
+from labctl.analyze.noise import noise_of
+from labctl.analyze.noise_use import noise_use_figures
 from labctl.analyze.pairs import overall_gain_percent, pair_effects
 from labctl.analyze.phase import phase_of_sealed_run
 from labctl.analyze.remarks import expectation_of, follow_ups, warnings_of
+from labctl.analyze.served import engine_served
 from labctl.analyze.timing import row_figures, start_headline
 from labctl.analyze.verdict import Case, decide_verdict, may_report
 from labctl.errors import Problem
 from labctl.packet.model import PinnedAnalyzer
+from labctl.prereg.field_types import MetricId
+from labctl.prereg.model import CampaignClass
 from labctl.records.run import OutcomeKind
 from labctl.records.verdict import AnalyzerIdentity, Figure, Verdict, VerdictKind
 from labctl.seal.verify import SealedRun
@@ -71,7 +75,7 @@ def _verdict(run: SealedRun, case: Case, analyzer: PinnedAnalyzer) -> Verdict:
             "kind": packet.kind,
             "attempt": packet.attempt,
             "is_stand_in": evidence.engine.is_stand_in,
-            "engine": _engine(evidence),
+            "engine": engine_served(evidence),
             "analyzer": _identity(evidence, analyzer),
             "gates": case.judged.outcomes,
             "starts": tuple(start_headline(leg.name, leg.rows, metric) for leg in evidence.legs if leg.rows),
@@ -92,11 +96,6 @@ def _identity(evidence: RunEvidence, analyzer: PinnedAnalyzer) -> AnalyzerIdenti
     return AnalyzerIdentity(name=analyzer.name, sha256=analyzer.sha256, standing="frozen" if is_pinned else "later")
 
 
-def _engine(evidence: RunEvidence) -> str:
-    versions = {served_version(leg.process) or "unknown" for leg in evidence.legs if leg.process is not None}
-    return f"{evidence.engine.engine} {', '.join(sorted(versions)) or 'not served'}"
-
-
 def _reported(judged: Judged) -> Figure | None:
     decisions = judged.of_kind("decision")
     return reported_value(decisions[0]) if decisions and may_report(judged) else None
@@ -109,4 +108,11 @@ def _effect(evidence: RunEvidence) -> tuple[Figure, ...]:
     if overall is not None:
         figures.append(figure("gain_of_mean_headlines", "", overall, "percent"))
     figures += [spread.figure() for spread in arm_spreads(evidence, metric)]
-    return (*figures, *conclusion_figures(evidence, metric), *lane_figures(evidence))
+    return (*figures, *conclusion_figures(evidence, metric), *lane_figures(evidence), *_noise(evidence, metric))
+
+
+def _noise(evidence: RunEvidence, metric: MetricId) -> tuple[Figure, ...]:
+    if evidence.packet.preregistration.campaign_class is not CampaignClass.CALIBRATION:
+        return noise_use_figures(evidence, metric)
+    noise = noise_of(evidence.legs, metric)
+    return () if noise is None else tuple(noise.figures())

@@ -1,13 +1,15 @@
 """What a campaign can see, computed from its noise record as it is frozen; a claim that sees nothing is refused."""
 
 import math
+from pathlib import Path
 
 from labctl.codes import Code
-from labctl.errors import FreezeRefused, Problem
+from labctl.errors import FreezeRefused, InvalidPreregistration, Problem
 from labctl.packet.contents import EndpointSubject
 from labctl.packet.model import PlannedPower
 from labctl.power import MIN_POWER, minimum_effect_in_sds, power_of, sd_limits, starts_needed
-from labctl.prereg.model import Arm, CampaignClass, Power
+from labctl.prereg.campaign_files import load_campaign
+from labctl.prereg.model import Arm, CampaignClass, Power, Preregistration
 from labctl.prereg.noise import NoiseRecord, log_of_percent, percent_of_log, pooled_log_sd
 
 NOISE_ROLE = "noise.json"
@@ -25,18 +27,21 @@ def plan_power(subject: EndpointSubject) -> PlannedPower | None:
     said = subject.preregistration
     if said.power is None:
         return None
-    noise = NoiseRecord.from_json(subject.input(NOISE_ROLE), NOISE_ROLE)
+    return power_with(NoiseRecord.from_json(subject.input(NOISE_ROLE), NOISE_ROLE), said.power, said.schedule.order)
+
+
+def power_with(noise: NoiseRecord, power: Power, order: tuple[str, ...]) -> PlannedPower:
+    """What an order of starts can see through some noise."""
     sd = sd_limits(*pooled_log_sd(noise.runs)).planning
-    starts = _starts(said.schedule.order)
-    effect_in_sds = log_of_percent(said.power.planned_effect_percent) / sd
-    alpha = float(said.power.alpha)
-    smallest = minimum_effect_in_sds(starts, alpha, wanted_power(said.power)) * sd
+    starts, alpha, wanted = _starts(order), float(power.alpha), wanted_power(power)
+    effect_in_sds = log_of_percent(power.planned_effect_percent) / sd
+    smallest = minimum_effect_in_sds(starts, alpha, wanted) * sd
     return PlannedPower(
         start_sd_percent=percent_of_log(sd),
         starts=starts,
         power=f"{power_of(effect_in_sds, starts, alpha):.4f}",
         minimum_effect_percent=percent_of_log(smallest) if math.isfinite(smallest) else None,
-        starts_needed=starts_needed(effect_in_sds, alpha, wanted_power(said.power)),
+        starts_needed=starts_needed(effect_in_sds, alpha, wanted),
     )
 
 
@@ -73,3 +78,32 @@ def what_would_do(planned: PlannedPower) -> str:
 def _starts(order: tuple[str, ...]) -> tuple[int, int]:
     candidates = sum(Arm.of_leg(leg) is Arm.CANDIDATE for leg in order)
     return len(order) - candidates, candidates
+
+
+def campaign_power(path: Path) -> tuple[Preregistration, PlannedPower]:
+    """The power of a campaign file as it lies there; nothing is frozen.
+
+    Raises:
+        InvalidPreregistration: with every problem of the campaign's files, or because it states no power (RULE).
+    """
+    campaign = load_campaign(path)
+    said = campaign.preregistration.model
+    if campaign.noise_record is None or said.power is None:
+        where, do = campaign.preregistration.places.of_value(()), "add `power` with a noise record"
+        raise InvalidPreregistration(Problem(Code.RULE, where, "a campaign that states a power", "none", do))
+    return said, power_with(campaign.noise_record.model, said.power, said.schedule.order)
+
+
+def lines_of_plan(said: Preregistration, planned: PlannedPower) -> tuple[str, ...]:
+    """The plan for people."""
+    power = said.power
+    if power is None:
+        return ()
+    counts, wanted = " and ".join(map(str, planned.starts)), wanted_power(power)
+    smallest = planned.minimum_effect_percent
+    return (
+        f"SD between starts, upper 80 % limit: {planned.start_sd_percent} %",
+        f"power for {power.planned_effect_percent} % at alpha {power.alpha} with {counts} starts: {planned.power}",
+        f"smallest effect that is seen with power {wanted:g}: {'none' if smallest is None else f'{smallest} %'}",
+        "the registered starts do" if float(planned.power) >= wanted else what_would_do(planned),
+    )

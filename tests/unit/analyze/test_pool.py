@@ -1,0 +1,129 @@
+"""Calibration runs of one host are pooled; everything else is refused by name."""
+
+from pathlib import Path
+
+import pytest
+
+from labctl.analyze.load import load_evidence
+from labctl.analyze.noise_use import noise_lines, noise_use_figures, strangeness
+from labctl.analyze.pool import pool_noise
+from labctl.analyze.sealed_run import analyze_run
+from labctl.errors import Refused
+from labctl.packet.tool import analyzer_identity
+from labctl.prereg.field_types import MetricId
+from labctl.prereg.noise import NoiseRecord, noise_findings
+from labctl.records.verdict import VerdictKind
+from labctl.seal.verify import SealedRun
+from tests.fakes.run_builder import GATES, RunBuilder, json_edit
+
+CONVENTIONAL = MetricId.DECODE_RATE_CONVENTIONAL_1_100
+STARTS = ("A1", "A2", "A3", "A4")
+
+
+def calibration(**changes: object) -> RunBuilder:
+    gates = [gate for gate in GATES if gate["kind"] not in ("pair", "control_near")]
+    said = {"class": "calibration", "treatment": None, "decision": None, "gates": gates, "expectation": None, **changes}
+    builder = RunBuilder(order=STARTS, stops=False, packet={"preregistration": said})
+    for place, leg in enumerate(builder.legs):
+        for row in leg.rows:
+            row.gap_ns += 7_000 * (place * place % 3)
+    return builder
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> SealedRun:
+    return calibration().seal(tmp_path / "one")
+
+
+def pooled(*runs: SealedRun) -> NoiseRecord:
+    return pool_noise(runs, "bench", analyzer_identity())
+
+
+def test_a_calibrations_verdict_holds_the_noise_of_its_host(run: SealedRun) -> None:
+    verdict = analyze_run(run, analyzer_identity())
+    assert verdict.verdict is VerdictKind.CALIBRATION
+    told = {one.name: one.decimal for one in verdict.effect}
+    assert told["noise_starts"] == "4"
+    assert 0.3 < float(told["noise_start_sd"]) < 0.5
+    assert float(told["noise_start_sd_upper"]) > float(told["noise_start_sd_planning"]) > float(told["noise_start_sd"])
+
+
+def test_a_pooled_record_agrees_with_itself_and_with_the_verdict(run: SealedRun) -> None:
+    record = pooled(run)
+    assert list(noise_findings(record)) == []
+    (told,) = [one for one in analyze_run(run, analyzer_identity()).effect if one.name == "noise_start_sd"]
+    assert record.start_sd_percent == told.value
+    assert (record.df, record.engine, record.target) == (3, "reference reference-1", "engine:reference")
+    assert NoiseRecord.from_json(record.canonical(), "noise") == record
+
+
+def test_runs_are_pooled_by_degrees_of_freedom(run: SealedRun, tmp_path: Path) -> None:
+    other = calibration()
+    other.leg("A2").rows[0].gap_ns += 20_000
+    record = pooled(run, other.seal(tmp_path / "two"))
+    squares = [float(one.start_sd_percent) ** 2 for one in record.runs]
+    assert record.df == 6
+    assert float(record.start_sd_percent) == pytest.approx((sum(squares) / 2) ** 0.5, rel=1e-3)
+
+
+def test_a_run_of_another_host_is_refused_by_what_differs(run: SealedRun, tmp_path: Path) -> None:
+    other = calibration()
+    change = json_edit(lambda document: document.update(cpu_model="Another CPU", memory_bytes=5))
+    other.edits["host/identity.json"] = change
+    with pytest.raises(Refused, match="another cpu_model, memory_bytes"):
+        pooled(run, other.seal(tmp_path / "two"))
+
+
+def test_the_same_run_twice_is_refused(run: SealedRun) -> None:
+    with pytest.raises(Refused, match="each run once"):
+        pooled(run, run)
+
+
+def test_a_campaign_that_is_no_calibration_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(Refused, match="a calibration whose every gate passed"):
+        pooled(RunBuilder(stops=False).seal(tmp_path))
+
+
+def test_a_calibration_with_a_failed_gate_is_refused(tmp_path: Path) -> None:
+    builder = calibration()
+    builder.leg("A3").rows[0].ids[5] = 499
+    with pytest.raises(Refused, match="exact_tokens"):
+        pooled(builder.seal(tmp_path))
+
+
+def test_starts_without_any_spread_are_refused(tmp_path: Path) -> None:
+    builder = calibration()
+    for leg in builder.legs:
+        for row in leg.rows:
+            row.gap_ns = 1_000_000
+    with pytest.raises(Refused, match="show no spread"):
+        pooled(builder.seal(tmp_path))
+
+
+def test_a_calibration_may_carry_two_labels(tmp_path: Path) -> None:
+    builder = calibration()
+    labelled = RunBuilder(order=("A1", "B1", "B2", "A2"), stops=False, packet=builder.packet)
+    for place, leg in enumerate(labelled.legs):
+        for row, plain in zip(leg.rows, builder.legs[place].rows, strict=True):
+            row.gap_ns, row.tokens_per_event = plain.gap_ns, plain.tokens_per_event
+        leg.after, leg.before = builder.legs[place].after, builder.legs[place].before
+    verdict = analyze_run(labelled.seal(tmp_path), analyzer_identity())
+    assert verdict.verdict is VerdictKind.CALIBRATION
+    assert {one.name for one in verdict.effect} >= {"noise_start_sd", "noise_row_sd"}
+
+
+def test_a_verdict_names_a_noise_record_of_another_host(run: SealedRun, tmp_path: Path) -> None:
+    power = {"noise_record": "noise/n.json", "planned_effect_percent": "2", "alpha": "0.05", "power": "0.8"}
+    record = pooled(run)
+    builder = RunBuilder(stops=False, packet={"preregistration": {"power": power}}, noise=record.canonical())
+    evidence = load_evidence(builder.seal(tmp_path / "own"))
+    assert evidence.noise == record
+    assert strangeness(record, evidence) == ()
+    assert noise_lines(evidence)[0].startswith("noise record bench, of this host: equal starts lie apart")
+    told = {one.name for one in noise_use_figures(evidence, CONVENTIONAL)}
+    assert told == {"noise_record_start_sd", "effect_in_start_sds"}
+    builder.edits["host/identity.json"] = json_edit(lambda document: document.update(kernel="Linux 7"))
+    elsewhere = load_evidence(builder.seal(tmp_path / "elsewhere"))
+    (line,) = noise_lines(elsewhere)
+    assert "of another host or service (kernel differ)" in line
+    assert noise_use_figures(elsewhere, CONVENTIONAL) == ()
