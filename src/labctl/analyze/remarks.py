@@ -10,8 +10,8 @@ from labctl.analyze.gates.exact_tokens import moving_differences
 from labctl.analyze.gates.identity import mapped_files
 from labctl.analyze.gates.judge import Judged, headline_metric
 from labctl.analyze.lane_facts import lane_lines
-from labctl.analyze.observed import one_off_lines
 from labctl.analyze.noise_use import noise_lines
+from labctl.analyze.observed import one_off_lines
 from labctl.analyze.pairs import overall_gain_percent
 from labctl.analyze.timing import coalesced_tokens, has_late_end
 from labctl.prereg.designs import design_limits

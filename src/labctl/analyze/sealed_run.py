@@ -8,9 +8,9 @@ from labctl.analyze.gates.decision import reported_value
 from labctl.analyze.gates.judge import Judged, headline_metric, judge_gates
 from labctl.analyze.lane_facts import lane_figures
 from labctl.analyze.load import load_evidence
-from labctl.analyze.observed import observed_differences
 from labctl.analyze.noise import noise_of
 from labctl.analyze.noise_use import noise_use_figures
+from labctl.analyze.observed import observed_differences
 from labctl.analyze.pairs import overall_gain_percent, pair_effects
 from labctl.analyze.phase import phase_of_sealed_run
 from labctl.analyze.remarks import expectation_of, follow_ups, warnings_of
