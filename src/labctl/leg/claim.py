@@ -1,15 +1,19 @@
 """Running a leg: the work order, the claim of the leg's folder, and what must hold before anything starts."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from labctl.clock import Clock
 from labctl.codes import Code
-from labctl.digest import sha256_hex
+from labctl.digest import sha256_file, sha256_hex
 from labctl.durable import read_regular, write_once
 from labctl.errors import PreflightFailed, Problem, Refused
 from labctl.host.boot import boot_id, machine_id_sha256
 from labctl.host.processes import own_identity
+from labctl.packet.exported import exported_path
+from labctl.records.any_order import AnyOrder, read_order
+from labctl.records.native_order import NativeOrder, ProbeOrder
 from labctl.records.order import LegStarted, StartPaths, WorkOrder
 from labctl.rundir import LegPaths
 from labctl.servers.sockets import prove_port_free
@@ -21,7 +25,7 @@ ORDER_LIMIT_BYTES = 64 << 20
 class OpenedOrder:
     """A work order as it was read, with the digest of its bytes."""
 
-    order: WorkOrder
+    order: AnyOrder
     sha256: str
 
     @property
@@ -38,7 +42,7 @@ def open_order(path: Path) -> OpenedOrder:
         PreflightFailed: it does not lie in the leg's folder that it names (PREFLIGHT).
     """
     data = read_regular(path, limit_bytes=ORDER_LIMIT_BYTES)
-    opened = OpenedOrder(WorkOrder.from_json(data, str(path)), sha256_hex(data))
+    opened = OpenedOrder(read_order(data, str(path)), sha256_hex(data))
     if opened.leg.order.resolve() != path.resolve():
         do = "give the leg the order that lies in its own folder"
         raise PreflightFailed(Problem(Code.PREFLIGHT, "order", str(opened.leg.order), str(path), do))
@@ -77,16 +81,42 @@ def require_place(order: WorkOrder) -> None:
     Raises:
         PreflightFailed: with every fault (WRONG_MACHINE, PREFLIGHT, PORT_TAKEN).
     """
-    problems = [*_machine_problems(order), *_folder_problems(order.paths)]
-    try:
-        prove_port_free(order.address, order.port)
-    except PreflightFailed as error:
-        problems.extend(error.problems)
+    problems = [*_machine_problems(order), *_folder_problems(order.paths), *_port_problems(order)]
     if problems:
         raise PreflightFailed(problems)
 
 
-def _machine_problems(order: WorkOrder) -> list[Problem]:
+def require_native_place(order: NativeOrder) -> None:
+    """The same for a leg on cards, whose code was exported beside its own folders.
+
+    Raises:
+        PreflightFailed: with every fault (WRONG_MACHINE, PREFLIGHT, PORT_TAKEN, FILE_DRIFT).
+    """
+    problems = [*_machine_problems(order), *_folder_problems(order.paths), *_code_problems(order)]
+    if isinstance(order, ProbeOrder):
+        problems += _port_problems(order)
+    if problems:
+        raise PreflightFailed(problems)
+
+
+def _port_problems(order: WorkOrder | ProbeOrder) -> tuple[Problem, ...]:
+    try:
+        prove_port_free(order.address, order.port)
+    except PreflightFailed as error:
+        return error.problems
+    return ()
+
+
+def _code_problems(order: NativeOrder) -> Iterator[Problem]:
+    do = "look at who writes into the scratch folder"
+    for role, digest in order.inputs.items():
+        path = exported_path(Path(order.code), role)
+        found = sha256_file(path)[0] if path.is_file() and not path.is_symlink() else "no file"
+        if found != digest:
+            yield Problem(Code.FILE_DRIFT, str(path), digest, found, do)
+
+
+def _machine_problems(order: WorkOrder | NativeOrder) -> list[Problem]:
     facts = (
         ("machine", order.machine_id_sha256, machine_id_sha256()),
         ("boot", order.boot_id, boot_id()),

@@ -19,12 +19,22 @@ from labctl.errors import (
     Refused,
     ServerNotReady,
     StreamBroken,
+    WorkerFailed,
 )
 from labctl.records.leg import LegExit, StopCause
 from labctl.rundir import LegPaths
 
 STANDARD_ERROR = 2
 EXIT_STATUS = {StopCause.COMPLETED: 0, StopCause.REFUSED: Refused.exit_code}
+
+CAUSES: tuple[tuple[type[LabctlError], StopCause], ...] = (
+    (PreflightFailed, StopCause.REFUSED),  # any other refusal is met after something was started
+    (ServerNotReady, StopCause.NOT_READY),
+    (StreamBroken, StopCause.STREAM),
+    (WorkerFailed, StopCause.WORKER),
+    (LegInterrupted, StopCause.INTERRUPTED),
+    (LeftoverFound, StopCause.LEFTOVER),
+)
 
 
 @contextmanager
@@ -88,14 +98,6 @@ def exit_status(leg_exit: LegExit) -> int:
 
 
 def _cause(error: LabctlError) -> StopCause:
-    match error:
-        case PreflightFailed():  # any other refusal is met after something was started
-            return StopCause.REFUSED
-        case ServerNotReady():
-            return StopCause.NOT_READY
-        case StreamBroken():
-            return StopCause.STREAM
-        case LegInterrupted():
-            return StopCause.LOG_LIMIT if Code.LOG_LIMIT in error.codes else StopCause.INTERRUPTED
-        case _:
-            return StopCause.LEFTOVER if isinstance(error, LeftoverFound) else StopCause.HOST
+    if Code.LOG_LIMIT in error.codes and isinstance(error, LegInterrupted):
+        return StopCause.LOG_LIMIT
+    return next((cause for kind, cause in CAUSES if isinstance(error, kind)), StopCause.HOST)

@@ -5,12 +5,19 @@ from typing import assert_never
 
 from labctl.clock import Clock
 from labctl.errors import LabctlError
-from labctl.leg.claim import OpenedOrder, claim_leg, require_place
+from labctl.leg.claim import OpenedOrder, claim_leg, require_native_place, require_place
 from labctl.leg.closing import close_leg, crash, leg_exit, own_log
+from labctl.leg.component import ComponentLeg, run_component_leg
 from labctl.leg.endpoint import EndpointStart, run_endpoint_start
 from labctl.leg.interruption import Interruption
+from labctl.leg.probe import ProbeLeg, run_probe_leg
 from labctl.leg.progress import Progress
+from labctl.records.any_order import AnyOrder
 from labctl.records.leg import LegExit
+from labctl.records.native_order import ComponentOrder, ProbeOrder
+from labctl.records.order import WorkOrder
+
+AnyLeg = EndpointStart | ComponentLeg | ProbeLeg
 
 
 def run_leg(opened: OpenedOrder, interruption: Interruption, progress: Progress, clock: Clock) -> LegExit:
@@ -21,7 +28,7 @@ def run_leg(opened: OpenedOrder, interruption: Interruption, progress: Progress,
         BrokenEvidence: the claim or the closing records could not be written.
     """
     claim_leg(opened, clock)
-    start = EndpointStart(opened.order, interruption, progress, clock)
+    start = _leg_of(opened.order, interruption, progress, clock)
     ending: LabctlError | None = None
     with own_log(opened.leg):
         try:
@@ -36,10 +43,28 @@ def run_leg(opened: OpenedOrder, interruption: Interruption, progress: Progress,
     return closed
 
 
-def _run_kind(start: EndpointStart) -> None:
-    match start.order.kind:
-        case "endpoint":
-            require_place(start.order)
-            run_endpoint_start(start)
+def _leg_of(order: AnyOrder, interruption: Interruption, progress: Progress, clock: Clock) -> AnyLeg:
+    match order:
+        case WorkOrder():
+            return EndpointStart(order, interruption, progress, clock)
+        case ComponentOrder():
+            return ComponentLeg(order, interruption, progress, clock)
+        case ProbeOrder():
+            return ProbeLeg(order, interruption, progress, clock)
         case _:
-            assert_never(start.order.kind)
+            assert_never(order)
+
+
+def _run_kind(leg: AnyLeg) -> None:
+    match leg:
+        case EndpointStart():
+            require_place(leg.order)
+            run_endpoint_start(leg)
+        case ComponentLeg():
+            require_native_place(leg.order)
+            run_component_leg(leg)
+        case ProbeLeg():
+            require_native_place(leg.order)
+            run_probe_leg(leg)
+        case _:
+            assert_never(leg)

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Literal
 
 from labctl.packet.contents import PinnedInput, Subject, patch_role, pin_file, registered_subject
+from labctl.packet.exported import WORKER_ROLE, file_role, module_role
 from labctl.packet.tool import PACKAGE_FOLDER
 from labctl.prereg.native_files import AnyLoadedCampaign, LoadedNative
 
-WORKER_ROLE = "worker.py"
 COMPONENT_FOLDER = PACKAGE_FOLDER / "component"
 
 
@@ -44,16 +44,6 @@ def component_inputs() -> Iterator[PinnedInput]:
     """
     for path in sorted(COMPONENT_FOLDER.glob("*.py")):
         yield pin_file(module_role(path.name), path, PACKAGE_FOLDER.parent)
-
-
-def module_role(name: str) -> str:
-    """The role of one module of the worker side."""
-    return f"component-{name}"
-
-
-def file_role(name: str) -> str:
-    """The role of one small file that the worker may read."""
-    return f"file-{name}"
 
 
 def _campaign_files(campaign: LoadedNative) -> Iterator[tuple[str, Path]]:

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from labctl.frozen import FrozenModel, SafeName, Sha256
-from labctl.records.devices import CardState
+from labctl.records.devices import CardState, Discovery
 from labctl.records.leg import ProcessSeen
 
 
@@ -80,8 +80,10 @@ class RankExit(FrozenModel):
     """Its exit status; negative: the signal that ended it; null: it is still there."""
     timed_out: bool
     """Whether it still ran when the time of the probe was over."""
-    killed: tuple[int, ...]
-    """Processes of this rank that had to be killed."""
+    killed: bool
+    """Whether it did not end when asked to and was killed."""
+    visible: Discovery
+    """The cards that it could see: the leg looked with the rank's own environment and CPUs, before it was started."""
     log_bytes: int
     """What it printed."""
     log_sha256: Sha256
