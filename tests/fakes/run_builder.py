@@ -14,7 +14,8 @@ What can be spoiled:
 - a leg: `before`, `after` (counter values by vocabulary field; None: absent; `accepted_per_position` is a list,
   `cache_config` the labels),  `log`, `telemetry`, `maps`, `observed_argv`, `observed_environment`, `exit_cause`.
 - a row: `ids`, `gap_ns`, `cached_tokens`, `finish`, `model`, `has_kernel_stamps`, `clock_step_ns`, `suspended_ns`,
-  `edit_body` (event-stream bytes to bytes), `edit_response` (HTTP response bytes to bytes), `ended`, `merge_reads`.
+  `edit_body` (event-stream bytes to bytes), `edit_response` (HTTP response bytes to bytes), `ended`, `merge_reads`,
+  `pause` (after which event, for how many ns).
 - `edits[path] = function`: bytes to bytes of any file below `data/`, before manifests are made (for JSON: `json_edit`).
 - `lane`: what the marker says of the lane; None: nothing. `noise`: the bytes of a pinned noise record.
 - `outcome`, `removed` (paths below `data/` to leave out), `phase_answer` (a function from the true answer to another).
@@ -112,6 +113,7 @@ class RowScript:
     edit_response: Edit | None = None
     ended: Ended = "complete"
     merge_reads: bool = False
+    pause: tuple[int, int] | None = None
 
     def steps(self) -> list[list[int]]:
         """The ids of each event: one in the first, then `tokens_per_event`."""
@@ -655,6 +657,10 @@ def _wire(leg: LegScript, order: WorkOrder, numbered: tuple[int, RowScript]) -> 
     portions = _portions(row, model, order.requests.api)
     # The head comes with the first token; so an arrival is start + 5 ms + gap x event.
     times_ns = [start_ns + 5_000_000 + row.gap_ns * max(place - 1, 0) for place in range(len(portions))]
+    if row.pause is not None:
+        times_ns = [
+            at + (row.pause[1] - row.gap_ns if place > row.pause[0] else 0) for place, at in enumerate(times_ns)
+        ]
     end_ns = times_ns[-1] if times_ns else start_ns + 5_000_000
     reads = [
         Read(kernel_ns=at + OFFSET_NS if row.has_kernel_stamps else None, mono_ns=at + 20_000, length=len(portion))
