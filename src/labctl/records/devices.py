@@ -23,8 +23,9 @@ class CardProcess(FrozenModel):
     """Its name, as the tool or the kernel gives it."""
     memory_bytes: int | None
     """Device memory that it holds; null: not told."""
-    role: Literal["client", "observer", "tolerated"]
-    """`observer`: the tool that we asked, which shows itself; `tolerated`: a service that the host profile names."""
+    role: Literal["client", "observer", "tolerated", "bystander"]
+    """`observer`: the tool that we asked, which shows itself; `tolerated`: a service that the host profile names;
+    `bystander`: it holds the node open, and by the tool's word works on another card."""
 
 
 class Card(FrozenModel):

@@ -4,6 +4,7 @@ import contextlib
 import os
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
+from typing import Literal
 
 from labctl.codes import Code
 from labctl.errors import Problem
@@ -15,9 +16,14 @@ MIB = 1 << 20
 
 
 def with_holders(cards: tuple[Card, ...], tolerated: Collection[str], proc: Path = PROC) -> tuple[Card, ...]:
-    """The cards, with every process that holds one of their nodes open, whether or not the vendor's tool knows it."""
+    """The cards, with every process that holds one of their nodes open, whether or not the vendor's tool knows it.
+
+    CUDA opens the nodes of all cards, also of those that it is not to see: a process that the tool finds on another
+    card is a bystander here. One that the tool finds nowhere counts as a client.
+    """
     holders = holders_of({node for card in cards for node in card.nodes}, proc)
-    return tuple(_with_processes(card, holders, tolerated) for card in cards)
+    elsewhere = {process.pid for card in cards for process in card.processes}
+    return tuple(_with_processes(card, _in_roles(card, holders, elsewhere, tolerated)) for card in cards)
 
 
 def holders_of(nodes: Collection[str], proc: Path = PROC) -> dict[str, tuple[CardProcess, ...]]:
@@ -68,17 +74,27 @@ def _not_restored(before: Card, after: Card, devices: Devices) -> Iterator[str]:
             yield f"{grown // MIB} MiB more in use than before, {devices.memory_slack_mib} MiB allowed"
 
 
-def _with_processes(card: Card, holders: dict[str, tuple[CardProcess, ...]], tolerated: Collection[str]) -> Card:
+def _in_roles(
+    card: Card, holders: dict[str, tuple[CardProcess, ...]], elsewhere: Collection[int], tolerated: Collection[str]
+) -> Iterator[CardProcess]:
     by_pid = {process.pid: process for node in card.nodes for process in holders[node]}
-    by_pid |= {process.pid: process for process in card.processes}
-    named = [_in_role(by_pid[pid], tolerated) for pid in sorted(by_pid)]
-    return Card.model_validate(card.model_dump() | {"processes": tuple(process.model_dump() for process in named)})
+    told = {process.pid: process for process in card.processes}
+    for pid in sorted(by_pid | told):
+        process = told.get(pid) or by_pid[pid]
+        if process.role == "client" and process.name in tolerated:
+            yield _as(process, "tolerated")
+        elif pid in elsewhere and pid not in told:
+            yield _as(process, "bystander")
+        else:
+            yield process
 
 
-def _in_role(process: CardProcess, tolerated: Collection[str]) -> CardProcess:
-    if process.role == "client" and process.name in tolerated:
-        return CardProcess(pid=process.pid, name=process.name, memory_bytes=process.memory_bytes, role="tolerated")
-    return process
+def _as(process: CardProcess, role: Literal["tolerated", "bystander"]) -> CardProcess:
+    return CardProcess(pid=process.pid, name=process.name, memory_bytes=process.memory_bytes, role=role)
+
+
+def _with_processes(card: Card, processes: Iterable[CardProcess]) -> Card:
+    return Card.model_validate(card.model_dump() | {"processes": tuple(one.model_dump() for one in processes)})
 
 
 def _open_files(folder: Path) -> Iterator[str]:

@@ -76,6 +76,18 @@ def test_what_the_vendors_tool_says_of_a_process_is_kept(tmp_path: Path) -> None
     assert card.processes == (known,)
 
 
+def test_who_works_on_another_card_is_a_bystander_here(tmp_path: Path) -> None:
+    node, other = tmp_path / "card0", tmp_path / "card1"
+    node.touch()
+    other.touch()
+    with holding(node) as process:
+        busy = card_at(other, CardProcess(pid=process.pid, name="engine", memory_bytes=7, role="client"))
+        held, used = with_holders((card_at(node), busy), ())
+    assert [one.role for one in held.processes] == ["bystander"]
+    assert [one.role for one in used.processes] == ["client"]
+    assert len(busy_problems((held, used), DEVICES)) == 1
+
+
 def test_a_process_that_is_left_after_a_leg_is_named(tmp_path: Path) -> None:
     before = card_at(tmp_path / "card0", CardProcess(pid=1, name="service", memory_bytes=None, role="client"))
     left = CardProcess(pid=2, name="worker", memory_bytes=None, role="client")
