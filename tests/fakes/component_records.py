@@ -301,7 +301,7 @@ class WorkerScript:
             "condition": "jit_trace",
             "before": {"asked": False, "state": False},
             "during": {"asked": True, "state": True},
-            "after": {"asked": True, "state": True},
+            "after": {"asked": False, "state": False},
             "exception": "RuntimeError",
             "message": MESSAGE,
             "canary": {"operand": 41, "captured": 42, "replay_operand": operand, "replayed": operand + 1},
@@ -351,7 +351,7 @@ class WorkerScript:
         opened = {"target": "/runs/worker.log", "device": 1, "inode": 2}
         channels = {
             "warning_filters": ["default:None:Warning:None:0"],
-            "shows_warnings": "labctl.component.run.show_warning",
+            "shows_warnings": "labctl.component.warning_log.WarningLog.show",
             "stdout": opened,
             "stderr": opened,
         }
@@ -427,7 +427,7 @@ def sampled_cache(row: int) -> int:
 
 def replay_operand() -> int:
     """What the canary of a capture is replayed with."""
-    return int(NONCE[:16], 16) % (1 << 20)
+    return int(NONCE[:8], 16) % 1_000_003
 
 
 def _boundary_place(name: str, side: list[Doc]) -> Doc:

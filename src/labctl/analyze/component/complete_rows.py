@@ -87,8 +87,9 @@ def _judge_pairs(findings: Findings, where: str, row: RowRecord) -> None:
 def _judge_caches(findings: Findings, worked: Worked, row: RowRecord) -> None:
     first = dict(enumerate(worked.record.caches))
     for cache in row.caches:
-        drawn = first.get(cache.index)
-        before = None if drawn is None else drawn.tensor.sha256
+        before = first[cache.index].tensor.sha256 if cache.index in first else None
+        if worked.record.cache_layout is None:
+            before = cache.candidate.sha256  # without slots, all of it may be written
         place = f"{worked.row_name(row)}, boundary {cache.name}, layer {cache.index}"
         findings.equal("digest of what the row did not write", place, before, cache.rest_sha256)
 

@@ -5,6 +5,7 @@ from typing import assert_never
 from labctl.analyze.component.complete_rows import judge_drawn
 from labctl.analyze.component.evidence import Worked
 from labctl.analyze.component.rows_exact import differing_pairs
+from labctl.analyze.component.seeds import derived_seed
 from labctl.analyze.gates.findings import Findings
 from labctl.prereg.cards import CardVendor
 from labctl.prereg.component_model import MustRaise, MustStayInert
@@ -12,8 +13,8 @@ from labctl.records.component_row import Place
 from labctl.records.microcase import MicrocaseRecord, MustRaiseRecord, MustStayInertRecord, State
 
 CONDITIONS = {CardVendor.CPU: "jit_trace", CardVendor.NVIDIA: "cuda_graph", CardVendor.INTEL: "xpu_graph"}
-WORD_DIGITS = 16
-CANARY_BELOW = 1 << 20
+OPERAND_DIGITS = 8
+OPERAND_BELOW = 1_000_003
 
 
 def judge_microcases(findings: Findings, worked: Worked) -> None:
@@ -43,12 +44,14 @@ def _judge_refused(findings: Findings, worked: Worked, said: MustRaise, record: 
     findings.equal("what captured", where, CONDITIONS[worked.said.cards.vendor], record.condition)
     looks = [(one.asked, one.state) for one in (record.before, record.during, record.after)]
     findings.equal(
-        "capturing before, during and after the call", where, [(False, False), (True, True), (True, True)], looks
+        "capturing before, during and after the call", where, [(False, False), (True, True), (False, False)], looks
     )
     canary = record.canary
     findings.equal("operand of the replay", where, replay_operand(worked.pre_import.nonce), canary.replay_operand)
     sums = (canary.operand + 1, canary.replay_operand + 1)
     findings.equal("captured and replayed sums", where, sums, (canary.captured, canary.replayed))
+    seed = derived_seed(worked.said.seed, worked.card_index, (said.arm, said.name, 1))
+    findings.equal("seed", where, seed, record.row_seed)
     for drawn in record.inputs:
         judge_drawn(findings, f"{where}, input {drawn.tensor.name}", drawn, record.row_seed)
     _judge_unchanged(findings, worked, record)
@@ -56,7 +59,7 @@ def _judge_refused(findings: Findings, worked: Worked, said: MustRaise, record: 
 
 def replay_operand(nonce: str) -> int:
     """What the canary of a capture is replayed with: known to nobody before the packet is consumed."""
-    return int(nonce[:WORD_DIGITS], 16) % CANARY_BELOW
+    return int(nonce[:OPERAND_DIGITS], 16) % OPERAND_BELOW
 
 
 def _judge_inert(findings: Findings, worked: Worked, said: MustStayInert, record: MustStayInertRecord) -> None:

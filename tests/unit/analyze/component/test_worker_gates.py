@@ -205,6 +205,7 @@ SPOILS: list[tuple[str, str, Spoil]] = [
     ("weights_unchanged", "stream of the draw", lambda s: before(s).update(stream="1/norm")),
     ("weights_unchanged", "weights after the rows", moved_weight),
     ("microcases", "microcases", lambda s: s.component["microcases"].pop()),
+    ("microcases", "seed", lambda s: refused(s).update(row_seed=5)),
     ("microcases", "exception", lambda s: refused(s).update(exception="ValueError")),
     ("microcases", "message", lambda s: refused(s).update(message=None)),
     ("microcases", "arm and case", lambda s: refused(s).update(case="w1")),

@@ -1,0 +1,88 @@
+"""Gate `devices`: every card was seen before any affinity, and each leg saw exactly its own, by its stable names."""
+
+import re
+from collections.abc import Iterator
+
+from labctl.analyze.component.card_leg import CardLeg
+from labctl.analyze.gates.findings import Findings
+from labctl.analyze.native_evidence import NativeEvidence
+from labctl.prereg.cards import Cards, CardVendor
+from labctl.records.component import DeviceSeen
+from labctl.records.devices import Card, Discovery, identity_from_torch
+
+TORCH_DEVICES = {CardVendor.CPU: "cpu", CardVendor.NVIDIA: "cuda:0", CardVendor.INTEL: "xpu:0"}
+CPUS = re.compile(r"([0-9]+)(?:-([0-9]+))?")
+
+
+def judge_discovery(findings: Findings, cards: Cards, discovery: Discovery | None) -> tuple[Card, ...]:
+    """Judge the discovery before any affinity; gives the registered cards in the order of the legs."""
+    if discovery is None:
+        findings.lacks("run: no discovery of the cards before any affinity")
+        return ()
+    findings.equal("vendor of the discovery", "run", cards.vendor, discovery.vendor)
+    findings.equal("what hid cards from the discovery", "run", {}, discovery.filtered_by)
+    findings.equal("problems of the discovery", "run", (), discovery.problems)
+    there = {card.identity: card for card in discovery.cards}
+    findings.equal("cards with an identity of their own", "run", len(discovery.cards), len(there))
+    wanted = tuple(there)[: cards.count] if isinstance(cards.identities, str) else cards.identities
+    missing = [identity for identity in wanted if identity not in there]
+    findings.equal("cards that are not there", "run", (cards.count, []), (len(wanted), missing))
+    return tuple(there[identity] for identity in wanted if identity in there)
+
+
+def judge_devices(findings: Findings, evidence: NativeEvidence[CardLeg], leg: CardLeg, selected: Card) -> None:
+    """Judge what one leg and its worker saw."""
+    where = leg.name
+    if leg.order is None or leg.discovery is None or leg.pre_import is None or leg.component is None:
+        findings.lacks(f"{where}: what the leg or its worker saw of cards")
+        return
+    findings.equal("card of the order", where, (selected, leg.index - 1), (leg.order.card, leg.order.card_index))
+    findings.equal("discovery that the order names", where, evidence.discovery_sha256, leg.order.discovery_sha256)
+    findings.equal(
+        "discovery that the worker was sealed with", where, leg.discovery_sha256, leg.pre_import.discovery_sha256
+    )
+    _judge_filtered(findings, where, leg.discovery, selected)
+    if leg.component.device is None:
+        findings.lacks(f"{where}: the card as torch shows it")
+        return
+    _judge_torch(findings, leg, leg.component.device, selected)
+
+
+def _judge_filtered(findings: Findings, where: str, filtered: Discovery, selected: Card) -> None:
+    findings.equal("vendor of the leg's discovery", where, selected.vendor, filtered.vendor)
+    findings.equal("problems of the leg's discovery", where, (), filtered.problems)
+    findings.equal("cards that the leg saw", where, 1, len(filtered.cards))
+    for card in filtered.cards:
+        for field, expected, got in selected.same_card_conflicts(card):
+            findings.equal(f"{field} of the card that the leg saw", where, expected, got)
+        findings.equal("number of the only visible card", where, 0, card.index)
+
+
+def _judge_torch(findings: Findings, leg: CardLeg, seen: DeviceSeen, selected: Card) -> None:
+    where = leg.name
+    findings.equal("device of torch", where, TORCH_DEVICES[selected.vendor], seen.device)
+    findings.equal("devices that torch saw", where, 1, seen.visible)
+    if selected.vendor is CardVendor.CPU:
+        cpus = tuple(_cpus(selected.bus_id))
+        told = [leg.process.cpus if leg.process is not None else None]
+        told += [leg.pre_import.cpus if leg.pre_import is not None else None, seen.cpus]
+        findings.equal("CPUs of the worker, from outside, before and after importing torch", where, [cpus] * 3, told)
+    elif seen.uuid is not None:
+        findings.equal("identity as torch shows it", where, selected.identity, _identity(selected.vendor, seen.uuid))
+    if leg.postflight is not None:
+        problems = (
+            ("no look at the card after the leg",) if leg.postflight.card is None else leg.postflight.card.problems
+        )
+        findings.equal("the card after the leg", where, (), problems)
+
+
+def _identity(vendor: CardVendor, uuid: str) -> str:
+    try:
+        return identity_from_torch(vendor, uuid)
+    except ValueError:
+        return uuid
+
+
+def _cpus(text: str) -> Iterator[int]:
+    for first, last in CPUS.findall(text):
+        yield from range(int(first), int(last or first) + 1)
