@@ -7,7 +7,7 @@ from labctl.durable import write_once
 from labctl.errors import PreflightFailed
 from labctl.host.devices.affinity import apply_affinity
 from labctl.host.devices.discovery import discover_filtered, reader_of, require_only
-from labctl.host.devices.occupancy import card_state
+from labctl.host.devices.occupancy import card_state, require_free
 from labctl.host.devices.seen import CardReader
 from labctl.records.devices import Card, CardState
 from labctl.records.native_order import ComponentOrder, NativeOrder
@@ -21,13 +21,13 @@ def bind_to_card(order: ComponentOrder, clock: Clock) -> Card:
     """Bind this process to the order's card, write down which cards it then sees, and require that it is that one.
 
     Raises:
-        LegFailed: it sees another card, or none, or several (WRONG_CARD).
+        LegFailed: it sees another card, or none, or several (WRONG_CARD), or one that somebody uses (HOST_BUSY).
         PreflightFailed: the vendor's tool gives no answer.
     """
     apply_affinity(order.card)
     discovery = discover_filtered(_reader(order), order.environment, order.devices, clock)
     write_once(LegPaths(Path(order.paths.leg)).discovery, discovery.canonical())
-    return require_only(discovery, order.card)
+    return require_free(require_only(discovery, order.card), order.devices)
 
 
 def card_afterwards(order: ComponentOrder, before: Card, clock: Clock) -> CardState | None:

@@ -12,6 +12,7 @@ from labctl.durable import write_once
 from labctl.errors import LeftoverFound, LegFailed, LegInterrupted, Problem
 from labctl.host.devices.affinity import allowed_cpus, apply_affinity
 from labctl.host.devices.discovery import discover_filtered, reader_of, require_only
+from labctl.host.devices.occupancy import require_free
 from labctl.host.process_facts import SharedSegment, shared_segments, still_there
 from labctl.leg.cards import rank_card_afterwards
 from labctl.leg.children import Child, ChildCommand, Children
@@ -76,7 +77,7 @@ def _see_cards(leg: ProbeLeg) -> None:
             apply_affinity(card)
             reader = reader_of(order.cards, order.devices)
             leg.visible.append(discover_filtered(reader, order.environment | own, order.devices, leg.clock))
-            require_only(leg.visible[-1], card)
+            require_free(require_only(leg.visible[-1], card), order.devices)
     finally:
         os.sched_setaffinity(0, allowed_cpus())
 

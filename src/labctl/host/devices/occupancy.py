@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from labctl.codes import Code
-from labctl.errors import Problem
+from labctl.errors import LegFailed, Problem
 from labctl.host.processes import PROC
 from labctl.prereg.host_profile import Devices
 from labctl.records.devices import Card, CardProcess, CardState
@@ -42,6 +42,18 @@ def holders_of(nodes: Collection[str], proc: Path = PROC) -> dict[str, tuple[Car
 def busy_problems(cards: Iterable[Card], devices: Devices) -> tuple[Problem, ...]:
     """Everything for which cards do not count as free; CPU sets always do, their load is measured apart."""
     return tuple(problem for card in cards for problem in _busy(card, devices))
+
+
+def require_free(card: Card, devices: Devices) -> Card:
+    """The card, just before a leg uses it.
+
+    Raises:
+        LegFailed: somebody else has come to use it since preflight (HOST_BUSY).
+    """
+    problems = busy_problems((card,), devices)
+    if problems:
+        raise LegFailed(problems)
+    return card
 
 
 def card_state(before: Card, after: Card, devices: Devices) -> CardState:

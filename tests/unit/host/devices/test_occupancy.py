@@ -6,7 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from labctl.host.devices.occupancy import busy_problems, card_state, holders_of, with_holders
+import pytest
+
+from labctl.codes import Code
+from labctl.errors import LegFailed
+from labctl.host.devices.occupancy import busy_problems, card_state, holders_of, require_free, with_holders
 from labctl.prereg.cards import CardVendor
 from labctl.prereg.host_profile import Devices
 from labctl.records.devices import Card, CardProcess
@@ -86,6 +90,15 @@ def test_who_works_on_another_card_is_a_bystander_here(tmp_path: Path) -> None:
     assert [one.role for one in held.processes] == ["bystander"]
     assert [one.role for one in used.processes] == ["client"]
     assert len(busy_problems((held, used), DEVICES)) == 1
+
+
+def test_a_card_that_somebody_took_since_preflight_fails_the_leg(tmp_path: Path) -> None:
+    free = card_at(tmp_path / "card0")
+    assert require_free(free, DEVICES) == free
+    taken = card_at(tmp_path / "card0", CardProcess(pid=7, name="engine", memory_bytes=7, role="client"))
+    with pytest.raises(LegFailed, match=r"expected no process on it, got engine \(7\)") as caught:
+        require_free(taken, DEVICES)
+    assert caught.value.codes == (Code.HOST_BUSY,)
 
 
 def test_a_process_that_is_left_after_a_leg_is_named(tmp_path: Path) -> None:
