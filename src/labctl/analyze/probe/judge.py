@@ -1,0 +1,159 @@
+"""All gates of a probe: who ran, whether the harness did its part, and how far every rank came."""
+
+from dataclasses import dataclass
+
+from labctl.analyze.component.devices import judge_discovery
+from labctl.analyze.component.identity import CODE_ROLES, ISOLATED, code_of, expected_environment, selecting_environment
+from labctl.analyze.figures import figure
+from labctl.analyze.gates.findings import Findings
+from labctl.analyze.gates.judge import Judged
+from labctl.analyze.native_evidence import NativeEvidence
+from labctl.analyze.probe.probe_leg import ProbeLeg, RankFiles, present_ranks
+from labctl.analyze.probe.ranks import Expected, Rank, form_faults, proved_stages, stage_checks
+from labctl.analyze.probe.stages import classify
+from labctl.digest import sha256_hex
+from labctl.prereg.cards import CardVendor
+from labctl.prereg.probe_model import ProbePreregistration
+from labctl.records.devices import Card
+from labctl.records.native_order import ProbeOrder
+from labctl.records.probe import STAGES, DeviceSet, ImportDone
+from labctl.records.verdict import VerdictKind
+
+ALWAYS = ("identity", "devices", "harness", "stages")
+OF_EVIDENCE = ("identity", "devices")
+RUN_PROBE = "labctl/component/run_probe.py"
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedRanks:
+    """Every gate's outcome, the class, and how many ranks ended clean."""
+
+    judged: Judged
+    stage_class: VerdictKind
+    clean_teardowns: int
+
+
+def judge_probe(evidence: NativeEvidence[ProbeLeg], said: ProbePreregistration) -> JudgedRanks:
+    """Judge a probe; the class follows from what the ranks proved, and a harness fault comes before every class."""
+    found = {kind: Findings(kind, kind) for kind in ALWAYS}
+    leg = evidence.legs[0] if evidence.legs else None
+    selected = judge_discovery(found["devices"], said.cards, evidence.discovery)
+    if leg is None or leg.order is None:
+        for findings in found.values():
+            findings.lacks("probe: no leg with an order")
+        return JudgedRanks(_judged(found), VerdictKind.HARNESS_FAILURE, 0)
+    _judge_identity(found["identity"], evidence, leg, leg.order)
+    _judge_cards(found["devices"], leg, leg.order, selected)
+    expected = Expected(said, leg.order.nonce)
+    _judge_harness(found["harness"], leg, expected)
+    ranks = [_rank(rank) for rank in present_ranks(leg)]
+    proved = {rank.number: proved_stages(rank, expected) for rank in ranks}
+    for rank in ranks:
+        _judge_stages(found["stages"], rank, proved[rank.number], expected)
+    if not ranks:
+        found["stages"].lacks("probe: no rank whose records can be read")
+    clean = sum(proved[rank.number] == STAGES and rank.exit_status == 0 for rank in ranks)
+    found["stages"].add([figure("clean_teardowns", "probe", clean, "ranks")])
+    is_harness_sound = not found["harness"].misses and not found["harness"].gaps
+    exits = [rank.exit_status for rank in ranks]
+    stage_class = classify(proved.values(), exits) if is_harness_sound else VerdictKind.HARNESS_FAILURE
+    return JudgedRanks(_judged(found), stage_class, clean)
+
+
+def _judged(found: dict[str, Findings]) -> Judged:
+    return Judged(tuple(findings.outcome() for findings in found.values()), frozenset())
+
+
+def _rank(files: RankFiles) -> Rank:
+    status = None if files.exit is None or files.exit.timed_out else files.exit.exit_status
+    return Rank(files.number, files.lines or (), status)
+
+
+def _judge_identity(findings: Findings, evidence: NativeEvidence[ProbeLeg], leg: ProbeLeg, order: ProbeOrder) -> None:
+    said, marker = evidence.packet.preregistration, evidence.marker
+    if not isinstance(said, ProbePreregistration):
+        return
+    nonce = sha256_hex(f"{marker.nonce}:{leg.name}".encode())[:32]
+    named = (evidence.packet_id, evidence.marker_sha256, leg.name, leg.index, nonce, evidence.packet.kind)
+    told = (order.packet_sha256, order.marker_sha256, order.leg, order.index, order.nonce, order.packet_kind)
+    findings.equal("packet, marker, leg, place, nonce and kind of the order", "probe", named, told)
+    host = (marker.host.machine_id_sha256, marker.host.boot_id)
+    findings.equal("machine and boot of the order", "probe", host, (order.machine_id_sha256, order.boot_id))
+    folder = f"{marker.run_dir}/data/legs/{leg.folder}"
+    findings.equal("folder of the order", "probe", folder, "/".join(order.paths.leg.split("/")[-4:]))
+    work = (said.ranks, said.backend, said.collective, said.timeouts, said.cards)
+    asked = (order.ranks, order.backend, order.collective, order.timeouts, order.cards)
+    findings.equal("work of the order", "probe", work, asked)
+    findings.equal("exported files of the order", "probe", code_of(evidence.packet), order.inputs)
+    environment = expected_environment(evidence.packet, order, said.environment, None)
+    findings.equal("environment of the order", "probe", environment, order.environment)
+    ends = (order.interpreter, ISOLATED, f"{order.code}/{RUN_PROBE}", f"{order.paths.leg}/order.json")
+    findings.equal("interpreter, isolation, program and order", "probe", ends, (*order.argv[:2], *order.argv[-2:]))
+    for rank in leg.ranks:
+        _judge_rank_process(findings, rank, leg, order)
+
+
+def _judge_rank_process(findings: Findings, rank: RankFiles, leg: ProbeLeg, order: ProbeOrder) -> None:
+    where = f"rank {rank.number}"
+    for line in rank.lines or ():
+        if isinstance(line, ImportDone):
+            findings.equal("order, as the rank hashed it", where, leg.order_sha256, line.detail.order_sha256)
+            code = {role: digest for role, digest in order.inputs.items() if role.startswith(CODE_ROLES)}
+            findings.equal("exported files, as the rank hashed them", where, code, line.detail.code_sha256)
+    if rank.exit is None:
+        return
+    if rank.lines:
+        findings.equal("process behind the lines", where, rank.exit.pid, rank.lines[0].pid)
+    seen = rank.exit.seen
+    if seen is not None and rank.number < len(order.rank_environment):
+        environment = order.environment | order.rank_environment[rank.number]
+        findings.equal("arguments of the process", where, (*order.argv, str(rank.number)), seen.argv)
+        findings.equal("environment of the process", where, environment, seen.environment)
+        findings.equal("other environment names of the process", where, (), seen.environment_other)
+
+
+def _judge_cards(findings: Findings, leg: ProbeLeg, order: ProbeOrder, selected: tuple[Card, ...]) -> None:
+    findings.equal("cards of the order", "probe", selected, order.selected)
+    for number, (card, own) in enumerate(zip(order.selected, order.rank_environment, strict=False)):
+        wanted = selecting_environment(card)
+        findings.equal("what selects the card", f"rank {number}", wanted, {name: own.get(name) for name in wanted})
+    seen: dict[str, int] = {}
+    for rank in leg.ranks:
+        for line in rank.lines or ():
+            if isinstance(line, DeviceSet) and line.detail.uuid is not None:
+                seen[line.detail.uuid] = seen.get(line.detail.uuid, 0) + 1
+    if order.cards.vendor is not CardVendor.CPU:
+        findings.equal("cards that several ranks saw as theirs", "probe", [], [one for one, n in seen.items() if n > 1])
+
+
+def _judge_harness(findings: Findings, leg: ProbeLeg, expected: Expected) -> None:
+    findings.holds("end of the leg", "probe", ("completed", leg.exit), is_met=leg.because is not None)
+    if leg.postflight is None:
+        findings.lacks("probe: no record of what was left")
+    else:
+        left = (leg.postflight.processes_left, leg.postflight.shared_memory_left)
+        findings.equal("processes and shared memory left", "probe", ((), ()), left)
+    for files in leg.ranks:
+        where = f"rank {files.number}"
+        findings.equal("faults of its files", where, (), files.faults)
+        if files.exit is not None:
+            findings.equal("rank of its end", where, files.number, files.exit.rank)
+            log = files.log or b""
+            told = (files.exit.log_bytes, files.exit.log_sha256)
+            findings.equal("size and digest of its log", where, (len(log), sha256_hex(log)), told)
+        if files.lines is not None:
+            for what, wanted, found in form_faults(_rank(files), expected):
+                findings.equal(what, where, wanted, found)
+
+
+def _judge_stages(findings: Findings, rank: Rank, proved: tuple[str, ...], expected: Expected) -> None:
+    where = f"rank {rank.number}"
+    lines = {line.stage: line for line in rank.stages()}
+    for stage in STAGES:
+        if stage not in lines:
+            findings.equal(stage, where, "proved", rank.failure())
+            break
+        for what, wanted, found in stage_checks(lines[stage], rank.number, expected):
+            findings.equal(f"{stage}: {what}", where, wanted, found)
+    if proved == STAGES:
+        findings.equal("exit status", where, 0, rank.exit_status)
