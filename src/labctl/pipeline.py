@@ -15,6 +15,7 @@ from labctl.campaign.checks import PreflightRequest
 from labctl.campaign.controller import Conduct, run_campaign
 from labctl.campaign.ledger_mirror import LedgerMirror
 from labctl.campaign.leg_process import LegWatch, StopRequest, bytecode_folder
+from labctl.campaign.native_orders import NativePlan
 from labctl.campaign.orders import OrderPlan
 from labctl.campaign.preflight import run_preflight
 from labctl.campaign.rehearsals import find_rehearsal
@@ -121,15 +122,21 @@ def _preflight(reviewed: ReviewedPacket, job: Job, scratch: Path) -> PreflightPa
 
 def _conduct(consumed: ConsumedPacket, job: Job, run: tuple[Path, StopRequest, InPlace]) -> Conduct:
     scratch, stop, in_place = run
-    plan = OrderPlan(
+    plan = _order_plan(consumed, job, scratch)
+    judge = partial(judge_phase, bytecode=bytecode_folder(scratch))
+    return Conduct(plan, LegWatch(job.clock, stop, job.on_progress), judge, in_place, job.announce)
+
+
+def _order_plan(consumed: ConsumedPacket, job: Job, scratch: Path) -> OrderPlan | NativePlan:
+    if consumed.packet.preregistration.kind != "endpoint":
+        return NativePlan(roots=job.roots, scratch=scratch, ambient=dict(os.environ), clock=job.clock)
+    return OrderPlan(
         roots=job.roots,
         scratch=scratch,
         suite=load_suite(consumed.folder.inputs / "suite.yaml").model,
         engine=read_vocabulary(consumed.folder),
         ambient=dict(os.environ),
     )
-    judge = partial(judge_phase, bytecode=bytecode_folder(scratch))
-    return Conduct(plan, LegWatch(job.clock, stop, job.on_progress), judge, in_place, job.announce)
 
 
 def _consume_request(run_dir: str, job: Job) -> ConsumeRequest:

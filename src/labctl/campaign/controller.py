@@ -8,8 +8,10 @@ from typing import Protocol
 from labctl.campaign.journal import Journal
 from labctl.campaign.leftovers import nothing_outlives
 from labctl.campaign.leg_process import LegWatch, run_leg_process, wait
+from labctl.campaign.native_orders import NativePlan
 from labctl.campaign.opening import open_run_directory
-from labctl.campaign.orders import OrderPlan, make_order
+from labctl.campaign.order_maker import OrderMaker, order_maker
+from labctl.campaign.orders import OrderPlan
 from labctl.campaign.same_host import require_same_host
 from labctl.campaign.secret_scan import Secrets
 from labctl.codes import Code
@@ -35,8 +37,8 @@ class PhaseJudge(Protocol):
 class Conduct:
     """What a run needs beside its packet."""
 
-    plan: OrderPlan
-    """Machine paths, prompts and the engine vocabulary."""
+    plan: OrderPlan | NativePlan
+    """What turns the packet into work orders on this machine."""
     watch: LegWatch
     """Clock, stop request, progress."""
     judge_phase: PhaseJudge
@@ -77,11 +79,12 @@ def run_campaign(consumed: ConsumedPacket, preflight: PreflightPassed, conduct: 
 def _run_legs(consumed: ConsumedPacket, paths: RunPaths, journal: Journal, conduct: Conduct) -> Outcome:
     schedule = schedule_of(consumed.packet.preregistration)
     wait_s = 0 if schedule is None else schedule.wait_s
+    make = order_maker(consumed, paths, conduct.plan)
     for index, leg in enumerate(consumed.order, start=1):
         if index > 1:
             wait(wait_s, conduct.watch)
         conduct.announce(f"leg {leg} ({index} of {len(consumed.order)})")
-        _run_leg(consumed, paths, journal, conduct)
+        _run_leg(consumed, (paths, make), journal, conduct)
         if journal.progress.has_phase_stop and index == FIRST_PAIR and not _may_continue(paths, journal, conduct):
             _close(paths, journal, conduct, "stopped by the registered rule")
             return _outcome(OutcomeKind.PHASE_STOPPED, journal, ("the first pair did not pass its gates",))
@@ -89,7 +92,8 @@ def _run_legs(consumed: ConsumedPacket, paths: RunPaths, journal: Journal, condu
     return _outcome(OutcomeKind.COMPLETED, journal, ())
 
 
-def _run_leg(consumed: ConsumedPacket, paths: RunPaths, journal: Journal, conduct: Conduct) -> None:
+def _run_leg(consumed: ConsumedPacket, place: tuple[RunPaths, OrderMaker], journal: Journal, conduct: Conduct) -> None:
+    paths, make_order = place
     leg = journal.progress.next_leg()
     if leg is None:
         message = "a leg after the last one"
@@ -99,7 +103,7 @@ def _run_leg(consumed: ConsumedPacket, paths: RunPaths, journal: Journal, conduc
     index = journal.progress.closed_legs + 1
     files = paths.leg(index, leg)
     make_folder(files.root)
-    order = make_order(consumed, index, files, conduct.plan)
+    order = make_order(index, files)
     write_once(files.order, order.canonical())
     journal.record(Event.LEG_STARTED, leg)
     with nothing_outlives(conduct.watch.clock):

@@ -14,6 +14,7 @@ from labctl.packet.interpreter import interpreter_path
 from labctl.packet.machine import machine_key
 from labctl.packet.model import EndpointPacket, endpoint_packet
 from labctl.prereg.arms import StartValues, arm_argv, arm_environment, fill, fill_environment
+from labctl.prereg.host_profile import Network
 from labctl.prereg.model import Arm
 from labctl.prereg.suite import Suite
 from labctl.records.order import Limits, Requests, StartPaths, WorkOrder
@@ -51,8 +52,10 @@ def make_order(consumed: ConsumedPacket, index: int, files: LegPaths, plan: Orde
     """
     packet = endpoint_packet(consumed.packet)
     leg = consumed.order[index - 1]
-    paths = _private_folders(files, plan.scratch / leg)
-    values = start_values(packet, plan, paths, (start_nonce(consumed.marker.nonce, leg), _port(packet)))
+    paths = private_folders(files, plan.scratch / leg)
+    values = start_values(
+        packet, plan, paths, (start_nonce(consumed.marker.nonce, leg), free_port(packet.host.network))
+    )
     return WorkOrder(
         kind="endpoint",
         packet_kind=packet.kind,
@@ -126,18 +129,20 @@ def planned_paths(run_leg: Path, scratch: Path) -> StartPaths:
     )
 
 
-def _private_folders(files: LegPaths, scratch: Path) -> StartPaths:
+def private_folders(files: LegPaths, scratch: Path) -> StartPaths:
+    """The same folders, created."""
     paths = planned_paths(files.root, scratch)
     for folder in (paths.scratch, paths.cache, paths.temporary, paths.home, paths.working):
         make_folder(Path(folder))
     return paths
 
 
-def _port(packet: EndpointPacket) -> int:
-    if packet.host.network.port:
-        return packet.host.network.port
+def free_port(network: Network) -> int:
+    """The registered port, or a free one."""
+    if network.port:
+        return network.port
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        probe.bind((packet.host.network.address, 0))
+        probe.bind((network.address, 0))
         return int(probe.getsockname()[1])
 
 

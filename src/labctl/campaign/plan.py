@@ -8,6 +8,7 @@ from labctl.campaign.roots import Roots
 from labctl.packet.environment import base_environment
 from labctl.packet.interpreter import interpreter_path
 from labctl.packet.machine import machine_key
+from labctl.prereg.any_campaign import AnyPreregistration
 from labctl.prereg.arms import PLACEHOLDER, arm_argv, arm_environment
 from labctl.prereg.gate_kinds import Gate, gate_id
 from labctl.prereg.host_profile import HostProfile
@@ -24,18 +25,28 @@ def describe_plan(preregistration: Preregistration, profile: HostProfile, suite:
         suite: its prompts.
         roots: where a run would write.
     """
-    yield f"campaign {preregistration.id} ({preregistration.campaign_class}): {preregistration.title}"
-    yield f"question: {preregistration.question}"
-    yield ""
-    yield from _places(roots)
-    yield ""
+    yield from plan_head(preregistration, roots)
     known = _known_values(preregistration, profile, roots)
     for index, leg in enumerate(preregistration.schedule.order, start=1):
         yield from _leg(preregistration, (index, leg), roots, known)
         yield ""
     yield from _workload(preregistration, suite)
     yield from _gates(preregistration)
-    yield f"reviews: {preregistration.reviews.required} needed, signatures {preregistration.reviews.signatures}"
+    yield from plan_tail(preregistration)
+
+
+def plan_head(said: AnyPreregistration, roots: Roots) -> Iterator[str]:
+    """What is asked, and where everything would go."""
+    yield f"campaign {said.id} ({said.campaign_class}): {said.title}"
+    yield f"question: {said.question}"
+    yield ""
+    yield from _places(roots)
+    yield ""
+
+
+def plan_tail(said: AnyPreregistration) -> Iterator[str]:
+    """Who must approve, and that nothing has happened."""
+    yield f"reviews: {said.reviews.required} needed, signatures {said.reviews.signatures}"
     yield "nothing was touched"
 
 

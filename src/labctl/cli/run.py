@@ -27,14 +27,18 @@ class TargetName(StrEnum):
 
 def plan(campaign: Campaign, as_json: AsJson = False) -> None:
     """Print every command, environment, path and gate that a run would use; touch nothing."""
+    from labctl.campaign.native_plan import describe_native_plan
     from labctl.campaign.plan import describe_plan
     from labctl.campaign.roots import Roots
     from labctl.packet.git_command import find_repository
-    from labctl.prereg.campaign_files import load_campaign
+    from labctl.prereg.native_files import LoadedNative, load_any_campaign
 
-    loaded = load_campaign(campaign)
+    loaded = load_any_campaign(campaign)
     roots = Roots.of_profile(loaded.host.model, find_repository(campaign))
-    lines = tuple(describe_plan(loaded.preregistration.model, loaded.host.model, loaded.suite.model, roots))
+    if isinstance(loaded, LoadedNative):
+        lines = tuple(describe_native_plan(loaded.preregistration.model, loaded.host.model, roots))
+    else:
+        lines = tuple(describe_plan(loaded.preregistration.model, loaded.host.model, loaded.suite.model, roots))
     if as_json:
         show.json_document({"campaign": loaded.preregistration.model.id, "plan": lines})
         return
@@ -70,7 +74,7 @@ def rehearse(
 
     kind = RehearsalTarget.EMBEDDED if service is TargetName.EMBEDDED else RehearsalTarget.REGISTERED
     packet = freeze_rehearsal(FreezeRequest(campaign, progress=show.progress), kind)
-    if kind is RehearsalTarget.EMBEDDED:
+    if packet.service == "embedded":
         show.progress(NOT_EXERCISED)
     _run(packet_folder(packet, find_repository(campaign)), as_json)
 
