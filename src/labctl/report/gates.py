@@ -18,6 +18,7 @@ KEY_FIGURES = {
     "decision": ("reported_value", "practical_floor"),
     "pair": ("headline_gain", "median_paired_gain", "row_wins"),
     "control_near": ("distance",),
+    "consistency": ("row_wins",),
 }
 """What the table of gates shows; of a kind that is not here, everything."""
 

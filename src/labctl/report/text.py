@@ -4,6 +4,7 @@ from labctl.records.verdict import GateResult, Verdict
 from labctl.report.answer import gain_lines, opening, reasons, spread_line, start_headline
 from labctl.report.blocks import bullets
 from labctl.report.cards import card_lines
+from labctl.report.conclusions import conclusions
 from labctl.report.escape import plain
 from labctl.report.figures import effect, exact_values, rows, starts
 from labctl.report.gates import gates, misses
@@ -14,6 +15,7 @@ def render_report(verdict: Verdict) -> str:
     """The whole report as Markdown."""
     sections = (
         opening(verdict),
+        conclusions(verdict),
         gates(verdict),
         misses(verdict),
         starts(verdict),

@@ -139,3 +139,22 @@ def test_a_verdict_without_starts_is_still_a_report(tmp_path: Path) -> None:
     text = render_report(bare)
     assert "## Starts" not in text
     assert "## Gates" in text
+
+
+def test_what_may_be_concluded_stands_before_the_gates_and_keeps_starts_and_rows_apart(verdict: Verdict) -> None:
+    told = render_report(verdict).split("## What may be concluded")[1].split("## Gates")[0]
+    between, within = told.split("Within these starts")
+    within, limits = within.split("What this design cannot separate")
+    assert "effect +41.45 %; starts of one arm vary by" in between
+    assert "1 of 6 assignments do as well, p 0.1667; no result of this design can have a p below 0.1667" in between
+    assert "B1 vs A1: 2 of 2 rows won, sign test p 0.25" in within
+    assert "sign flips of the prompts over all starts: 1 of 4 flips do as well, p 0.25" in within
+    assert "too few rows to bound it" in within
+    assert "a drift that is quadratic in time cannot be told from the treatment" in limits
+    assert "computed by labctl alone" in limits
+
+
+def test_nothing_is_concluded_from_one_arm(tmp_path: Path) -> None:
+    builder = RunBuilder(order=("A1", "A2"), stops=False, packet={"preregistration": {"treatment": None}})
+    told = render_report(analyze_run(builder.seal(tmp_path), analyzer_identity()))
+    assert "What may be concluded" not in told
