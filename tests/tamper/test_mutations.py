@@ -49,6 +49,15 @@ def test_what_gates_relate_is_never_left_to_a_witness(bench: Bench) -> None:
     assert outside_reason(bench.files, shorter) is None
 
 
+def test_a_row_that_was_hurried_is_answered_by_gates_although_no_byte_says_otherwise(bench: Bench) -> None:
+    mutation = mutate(bench.files, random.Random(3), "hurry a row")  # noqa: S311 (changes, not secrets)
+    after = bench.resealed(mutation.files, Level.MENDED)
+    assert after is not None
+    answer, difference = bench.checks_say(after)
+    assert answer is not None
+    assert difference is None
+
+
 def test_a_change_that_one_analyzer_alone_believes_is_told(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     path = "data/legs/03-B2/exit.json"
     edited = bench.files[path].replace(b'"cause":"completed"', b'"cause":"stream"')

@@ -31,6 +31,7 @@ class RowFault(StrEnum):
     CLOCK_STEP = "clock_step"  # the wall clock moved against the monotonic one
     SUSPENDED = "suspended"  # the machine slept
     STAMP_ORDER = "stamp_order"  # a later read has an earlier stamp
+    STAMP_RANGE = "stamp_range"  # a stamp lies where it cannot have been
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ from typing import Literal
 from labctl.analyze.http_response import FramingFault, HttpResponse, parse_response, read_of_each
 from labctl.analyze.payload import Answer, RowFault, Usage
 from labctl.analyze.sse import parse_events
+from labctl.analyze.stamp_range import CLOCK_TOLERANCE_NS, misplaced_stamps
 from labctl.digest import sha256_hex
 from labctl.frozen import canonical_json
 from labctl.records.wire import HTTP_OK, WireRow
 
-CLOCK_TOLERANCE_NS = 1_000_000
-TIMING_FAULTS = frozenset({RowFault.CLOCK_STEP, RowFault.SUSPENDED, RowFault.STAMP_ORDER})
+TIMING_FAULTS = frozenset({RowFault.CLOCK_STEP, RowFault.SUSPENDED, RowFault.STAMP_ORDER, RowFault.STAMP_RANGE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +164,7 @@ def _wire_faults(wire: WireRow) -> list[tuple[RowFault, str]]:
     stamps = _stamps(wire)
     if any(later < earlier for earlier, later in pairwise(stamps)):
         faults.append((RowFault.STAMP_ORDER, "a later read has an earlier stamp"))
+    faults += [(RowFault.STAMP_RANGE, told) for told in misplaced_stamps(wire)][:1]
     return faults
 
 

@@ -13,6 +13,7 @@ from .wire_reading import Answer, Lines, read_events, read_response
 Told = tuple[object, ...]
 
 # One row, and the registry's formulas for it.
+DELAY_TOLERANCE_NS = 25_000_000  # how long a client may be kept from looking at the clock after a system call
 CLOCK_TOLERANCE_NS, NS_PER_S, WINDOW = 1_000_000, 10**9, 100
 CONVENTIONAL, LEGACY = "decode_rate_conventional_1_100", "decode_rate_legacy_100_1_100"
 ONE_OFF_NS, ONE_OFF_TIMES = 100_000_000, 20
@@ -55,6 +56,7 @@ class Row:
         moved = {name: abs(closed[name] - opened[name]) for name in ("clock_offset_ns", "boottime_minus_monotonic_ns")}
         row.doubts += [f"{name} moved by {ns} ns" for name, ns in moved.items() if ns > CLOCK_TOLERANCE_NS]
         row.doubts += [] if stamps == sorted(stamps) else ["stamp_order"]
+        row.doubts += _misplaced(lines)
         row.faults += [] if closed["ended"] in ("complete", "status_not_200") else [f"transport: {closed['ended']}"]
         try:
             body = read_response(received)
@@ -108,6 +110,22 @@ class Row:
         figures.append(figure("coalesced_tokens", where, self.coalesced, "tokens"))
         counts = {"token_count": len(self.answer.ids), "token_ids_sha256": sha256(canonical(self.answer.ids))}
         return {"leg": leg, "row": self.number, "prompt": prompt, **counts, "figures": figures}
+
+
+def _misplaced(lines: Lines) -> list[str]:
+    """A stamp of the wall clock where the monotonic times beside it say that it cannot have been."""
+    offset_ns, told, started = lines["opened"][0]["clock_offset_ns"], list[str](), lines["connect_started"]
+    sent = [{**line, "mono_ns": line["mono_before_ns"]} for line in lines["sent"]]
+    for line in (*started, *sent):
+        if not -DELAY_TOLERANCE_NS <= line["realtime_ns"] - offset_ns - line["mono_ns"] <= CLOCK_TOLERANCE_NS:
+            told.append(f"stamp_range: {line}")
+    earliest_ns = (sent or started)[0]["mono_ns"] - CLOCK_TOLERANCE_NS
+    for read in lines["read"]:
+        arrived_ns = read["mono_ns"] if read["kernel_ns"] is None else read["kernel_ns"] - offset_ns
+        if not earliest_ns <= arrived_ns <= read["mono_ns"] + CLOCK_TOLERANCE_NS:
+            told.append(f"stamp_range: {read} not after {earliest_ns}")
+        earliest_ns = read["mono_ns"] - DELAY_TOLERANCE_NS
+    return told[:1]
 
 
 def quantile(values: Iterable[Fraction | int], share: Fraction = Fraction(1, 2)) -> Fraction:

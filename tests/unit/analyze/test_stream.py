@@ -9,6 +9,7 @@ from labctl.records.wire import ConnectStarted, Ended, Read, RowClosed, RowOpene
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked\r\n\r\n"
 DONE = b"data: [DONE]\n\n"
 LAST = b"0\r\n\r\n"
+OFFSET_NS = 50_000_000
 
 
 def chunk(data: bytes) -> bytes:
@@ -42,12 +43,12 @@ def wire_row(
 ) -> WireRow:
     times = stamps or [1000 * (place + 1) for place in range(len(portions))]
     reads = tuple(
-        Read(kernel_ns=50_000_000 + at if kernel else None, mono_ns=at, length=len(portion))
+        Read(kernel_ns=OFFSET_NS + at if kernel else None, mono_ns=at, length=len(portion))
         for at, portion in zip(times, portions, strict=True)
     )
     return WireRow(
         opened=RowOpened(
-            row=1, prompt_id="p", host="127.0.0.1", port=1, stamps="kernel_software_rx", clock_offset_ns=0,
+            row=1, prompt_id="p", host="127.0.0.1", port=1, stamps="kernel_software_rx", clock_offset_ns=OFFSET_NS,
             boottime_minus_monotonic_ns=0,
         ),
         connect_started=ConnectStarted(mono_ns=1, realtime_ns=50_000_001),
@@ -58,8 +59,8 @@ def wire_row(
         ),
         reads=reads,
         closed=RowClosed(
-            mono_ns=9_000_000, clock_offset_ns=moved_ns[0], boottime_minus_monotonic_ns=moved_ns[1], ended=ended,
-            detail="why", http_status=200, peer_closed=True, gc_collections=0,
+            mono_ns=9_000_000, clock_offset_ns=OFFSET_NS + moved_ns[0], boottime_minus_monotonic_ns=moved_ns[1],
+            ended=ended, detail="why", http_status=200, peer_closed=True, gc_collections=0,
         ),
         received=b"".join(portions),
     )  # fmt: skip
@@ -200,6 +201,45 @@ def test_stamps_that_cannot_be_trusted_are_a_fault_and_leave_the_answer_whole(wi
     row = read_row(wire)
     assert [one for one, _ in row.faults] == [fault]
     assert row.is_whole
+
+
+MS = 1_000_000
+FAR = [1000 * MS, 1010 * MS, 1020 * MS, 1100 * MS, 1110 * MS, 1120 * MS]
+
+
+@pytest.mark.parametrize(
+    ("number", "arrived_ns", "is_possible"),
+    [
+        (2, 1020 * MS + 1 * MS, True),
+        (2, 1020 * MS + 1 * MS + 1, False),
+        (3, 1020 * MS, True),
+        (3, 1020 * MS - 25 * MS - 1, False),  # before the read before it was stamped, by the kernel too
+        (4, 1100 * MS - 25 * MS, False),
+        (0, 1 * MS, True),
+        (0, -2 * MS, False),
+    ],
+)
+def test_a_stamp_lies_between_the_read_before_and_its_own(number: int, arrived_ns: int, is_possible: bool) -> None:
+    wire = wire_row([HEAD, *map(chunk, GOOD), LAST], stamps=FAR)
+    moved = wire.reads[number].model_copy(update={"kernel_ns": OFFSET_NS + arrived_ns})
+    row = read_row(wire.model_copy(update={"reads": (*wire.reads[:number], moved, *wire.reads[number + 1 :])}))
+    assert (row.faults == ()) is is_possible
+    assert row.is_whole
+
+
+def test_kernel_stamps_that_were_all_scaled_are_a_fault_although_they_are_in_order() -> None:
+    wire = wire_row([HEAD, *map(chunk, GOOD), LAST], stamps=FAR)
+    half = [read.model_copy(update={"kernel_ns": OFFSET_NS + read.mono_ns - 65 * MS}) for read in wire.reads[3:]]
+    row = read_row(wire.model_copy(update={"reads": (*wire.reads[:3], *half)}))
+    assert {fault for fault, _ in row.faults} == {RowFault.STAMP_RANGE}
+
+
+@pytest.mark.parametrize("realtime_ns", [OFFSET_NS + 2 + 2 * MS, OFFSET_NS + 2 - 26 * MS])
+def test_a_wall_clock_that_was_looked_at_elsewhere_is_a_fault(realtime_ns: int) -> None:
+    wire = wire_row([HEAD, *map(chunk, GOOD), LAST])
+    sent = (wire.sent[0].model_copy(update={"realtime_ns": realtime_ns}), wire.sent[1])
+    row = read_row(wire.model_copy(update={"sent": sent}))
+    assert {fault for fault, _ in row.faults} == {RowFault.STAMP_RANGE}
 
 
 def test_a_step_of_one_millisecond_is_tolerated() -> None:
