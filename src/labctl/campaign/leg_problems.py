@@ -8,14 +8,14 @@ from labctl.errors import LegFailed, Problem
 from labctl.records.leg import LegExit
 from labctl.rundir import LegPaths
 
-SERVER_LOG = "server.log"
+SERVER_LOG, WORKER_LOG = "server.log", "worker.log"
 _LINE = re.compile(
     r"(?P<where>.*?): expected (?P<expected>.*?), got (?P<got>.*); (?P<do>.*) \[(?P<code>[A-Z_]+)\]", re.DOTALL
 )
 
 
 def leg_not_completed(files: LegPaths, record: LegExit, status: int) -> LegFailed:
-    """The error of a leg that ended otherwise than completed; each of its problems says where the server's log lies."""
+    """The error of a leg that ended otherwise than completed; each of its problems says where the log lies."""
     problems = [problem for line in record.problems if (problem := _parsed(line)) is not None]
     if not problems or len(problems) != len(record.problems):
         got = f"cause {record.cause} and exit status {status}: {'; '.join(record.problems) or 'no reason recorded'}"
@@ -32,8 +32,11 @@ def _parsed(line: str) -> Problem | None:
 
 def _located(problem: Problem, files: LegPaths) -> Problem:
     name = files.root.name
-    do = problem.do
+    do, word = problem.do, "start"
+    folder = f"{files.root.parent.parent.name}/{files.root.parent.name}/{name}"
     if files.server_log.exists():
-        log = f"{files.root.parent.parent.name}/{files.root.parent.name}/{name}/{SERVER_LOG}"
+        log = f"{folder}/{SERVER_LOG}"
         do = do.replace(SERVER_LOG, log) if SERVER_LOG in do else f"{do} (the server's log: {log})"
-    return replace(problem, where=f"start {name}: {problem.where}", do=do)
+    elif files.discovery.exists():
+        do, word = do.replace(WORKER_LOG, f"{folder}/{WORKER_LOG}"), "leg"
+    return replace(problem, where=f"{word} {name}: {problem.where}", do=do)

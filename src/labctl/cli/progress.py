@@ -8,10 +8,15 @@ from typing import Self
 from labctl.cli import show
 
 REDRAW_S = 0.2
+UNITS = {
+    "row": ("prompt", "{bytes} bytes received"),
+    "worker_row": ("row", "{bytes} bytes recorded"),
+    "rank": ("rank", "ended"),
+}
 
 
 class ProgressLine:
-    """Shows which leg and which prompt runs, bytes so far, and the time that is left at this pace."""
+    """Shows which leg and which prompt, row or rank it is at, bytes so far, and the time that is left at this pace."""
 
     def __init__(self, legs: int) -> None:
         self._legs = legs
@@ -19,6 +24,7 @@ class ProgressLine:
         self._started_s = time.monotonic()
         self._first_row_s: float | None = None
         self._rows_done = 0
+        self._row_of_leg = 0
         self._drawn_s = 0.0
         self._is_open = False
 
@@ -27,18 +33,21 @@ class ProgressLine:
         self._finish_line()
         if text.startswith("leg "):
             self._legs_begun += 1
+            self._row_of_leg = 0
         show.progress(f"[{self._elapsed()}] {text}")
 
     def leg(self, event: dict[str, object]) -> None:
         """A leg says how far it is; facts that are not understood are not shown."""
-        if event.get("event") != "row":
+        unit = UNITS.get(str(event.get("event")))
+        if unit is None:
             return
         row, of, size = event.get("row"), event.get("of"), event.get("bytes")
         if not (isinstance(row, int) and isinstance(of, int) and isinstance(size, int)):
             return
-        self._rows_done += 1
+        self._rows_done += row - self._row_of_leg  # whoever looks now and then sees several at once
+        self._row_of_leg = row
         self._first_row_s = self._first_row_s or time.monotonic()
-        text = f"[{self._elapsed()}]   prompt {row} of {of}, {size} bytes received, {self._left(of)}"
+        text = f"[{self._elapsed()}]   {unit[0]} {row} of {of}, {unit[1].format(bytes=size)}, {self._left(of)}"
         if sys.stderr.isatty():
             self._redraw(text)
         elif row == of:

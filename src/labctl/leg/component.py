@@ -93,7 +93,7 @@ def _watch(leg: ComponentLeg, worker: Child, children: Children) -> None:
             _observe(leg, worker, children, rows)
         if count := rows.fresh():
             leg.rows_completed = count
-            leg.progress.tell("row", row=count, of=_row_count(leg.order), bytes=rows.size_bytes)
+            leg.progress.tell("worker_row", row=count, of=_row_count(leg.order), bytes=rows.size_bytes)
         leg.clock.sleep(POLL_S)
     leg.rows_completed = rows.count()
 

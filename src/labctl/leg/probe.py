@@ -104,7 +104,7 @@ def _watch(leg: ProbeLeg, children: Children) -> None:
             _require_short_log(leg, child)
         if (ended := leg.order.ranks - len(running)) > told:
             told = ended
-            leg.progress.tell("row", row=ended, of=leg.order.ranks, bytes=0)
+            leg.progress.tell("rank", row=ended, of=leg.order.ranks, bytes=0)
         leg.clock.sleep(POLL_S)
 
 
