@@ -25,7 +25,7 @@ from labctl.frozen import canonical_json
 
 Doc = dict[str, Any]
 
-NONCE = "0123456789abcdef" * 2
+MARKER_NONCE = "0f" * 16
 LAYERS, HIDDEN, HEADS, HEAD_SIZE, SLOTS = 2, 8, 2, 4, 32
 WIDTHS = {"w1": 1, "w3": 3}
 ARMS = ("no_bias", "synthetic_bias")
@@ -184,6 +184,11 @@ class WorkerScript:
         self.component = self._component()
 
     @property
+    def nonce(self) -> str:
+        """The leg's nonce, which follows from the marker's."""
+        return sha256_hex(f"{MARKER_NONCE}:{self.leg}".encode())[:32]
+
+    @property
     def leg(self) -> str:
         """The leg's name."""
         return f"card{self.card_index}"
@@ -243,7 +248,7 @@ class WorkerScript:
                     "name": name,
                     "control": tensor(sides[0], data),
                     "candidate": tensor(sides[1], data),
-                    "challenge_sha256": sha256_hex(data + f"/{NONCE}/{number}".encode()),
+                    "challenge_sha256": sha256_hex(data + f"/{self.nonce}/{number}".encode()),
                     "first_difference": None,
                 }
             )
@@ -258,7 +263,7 @@ class WorkerScript:
             "index": layer,
             "control": tensor({**_without_digest(at), **_moved(at, 0x8_0000)}, whole),
             "candidate": tensor(_without_digest(at), whole),
-            "challenge_sha256": sha256_hex(whole + f"/{NONCE}/{number}".encode()),
+            "challenge_sha256": sha256_hex(whole + f"/{self.nonce}/{number}".encode()),
             "first_difference": None,
             "rest_sha256": sha256_hex(before),
         }
@@ -267,9 +272,13 @@ class WorkerScript:
         return _content(f"{seed}/written{layer}", width * 2 * HEADS * HEAD_SIZE * 2)
 
     def _sample(self, number: int, seed: int, width: int) -> Doc | None:
-        layer = sampled_cache(number)
+        layer = self.sampled_cache(number)
         data = self._written_slots(seed, width, layer)
         return {"cache": layer, "base64": base64.b64encode(data).decode()} if len(data) <= 2048 else None
+
+    def sampled_cache(self, row: int) -> int:
+        """Which cache the sample of a row is of."""
+        return int.from_bytes(hashlib.sha256(f"{self.nonce}/{row}".encode()).digest()[:8], "big") % LAYERS
 
     def _state(self, arm: str) -> Doc:
         own = [
@@ -289,7 +298,7 @@ class WorkerScript:
         seed = row_seed(self.card_index, "no_bias", "capture_rejected", 1)
         states, _ = uniform("states_in", seed, (WIDTHS["w3"], HIDDEN), HEAP + 0x30_0000)
         state = {**self._state("no_bias"), "inputs": [states["tensor"]]}
-        operand = replay_operand()
+        operand = int(self.nonce[:8], 16) % 1_000_003
         refused = {
             "kind": "must_raise",
             "name": "capture_rejected",
@@ -324,7 +333,7 @@ class WorkerScript:
         return {
             "schema": "labctl/pre-import/1",
             "leg": self.leg,
-            "nonce": NONCE,
+            "nonce": self.nonce,
             "packet_sha256": "1" * 64,
             "marker_sha256": "2" * 64,
             "order_sha256": "3" * 64,
@@ -396,6 +405,17 @@ class WorkerScript:
         ]
         return {"arm": arm, "case": case, "buffers": buffers}
 
+    def answer(self, learnt: Doc) -> None:
+        """Take what the order says; what a test has set otherwise stays."""
+        fresh = WorkerScript.__new__(WorkerScript)
+        fresh.card_index, fresh.base_ns = self.card_index, self.base_ns
+        untouched = fresh._pre_import()
+        for name, value in learnt.items():
+            if self.pre_import.get(name) == untouched[name]:
+                self.pre_import[name] = value
+        if self.component["order_sha256"] == "3" * 64:
+            self.component["order_sha256"] = learnt["order_sha256"]
+
     def files(self) -> dict[str, bytes]:
         """The worker's files, their links filled in."""
         rows = b"".join(canonical_json(row) for row in self.rows)
@@ -418,16 +438,6 @@ def maps() -> bytes:
         b"7f0000000000-7f0002000000 rw-p 00000000 00:00 0 \n"
         b"7f1000000000-7f1000100000 r-xp 00000000 08:01 12 /opt/lib/libtorch_cpu.so\n"
     )
-
-
-def sampled_cache(row: int) -> int:
-    """Which cache the sample of a row is of."""
-    return int.from_bytes(hashlib.sha256(f"{NONCE}/{row}".encode()).digest()[:8], "big") % LAYERS
-
-
-def replay_operand() -> int:
-    """What the canary of a capture is replayed with."""
-    return int(NONCE[:8], 16) % 1_000_003
 
 
 def _boundary_place(name: str, side: list[Doc]) -> Doc:

@@ -1,9 +1,13 @@
 """Step 8, analyze: from a sealed run to its verdict."""
 
+from typing import assert_never
+
+from labctl.analyze.component.verdict import analyze_component
 from labctl.analyze.conclusions import conclusion_figures
 from labctl.analyze.drift import arm_spreads
 from labctl.analyze.evidence import RunEvidence, conflict
 from labctl.analyze.figures import figure
+from labctl.analyze.files import require_readable
 from labctl.analyze.gates.decision import reported_value
 from labctl.analyze.gates.judge import Judged, headline_metric, judge_gates
 from labctl.analyze.lane_facts import lane_figures
@@ -13,14 +17,17 @@ from labctl.analyze.noise_use import noise_use_figures
 from labctl.analyze.observed import observed_differences
 from labctl.analyze.pairs import overall_gain_percent, pair_effects
 from labctl.analyze.phase import phase_of_sealed_run
+from labctl.analyze.probe.verdict import analyze_probe
 from labctl.analyze.remarks import expectation_of, follow_ups, warnings_of
 from labctl.analyze.served import engine_served
 from labctl.analyze.timing import row_figures, start_headline
 from labctl.analyze.verdict import Case, decide_verdict, may_report
 from labctl.errors import Problem
-from labctl.packet.model import PinnedAnalyzer
+from labctl.packet.model import Packet, PinnedAnalyzer
+from labctl.prereg.component_model import ComponentPreregistration
 from labctl.prereg.field_types import MetricId
-from labctl.prereg.model import CampaignClass
+from labctl.prereg.model import CampaignClass, Preregistration
+from labctl.prereg.probe_model import ProbePreregistration
 from labctl.records.run import OutcomeKind
 from labctl.records.verdict import AnalyzerIdentity, Figure, Verdict, VerdictKind
 from labctl.seal.verify import SealedRun
@@ -38,6 +45,19 @@ def analyze_run(run: SealedRun, analyzer: PinnedAnalyzer) -> Verdict:
     Raises:
         BrokenEvidence: packet, marker, vocabulary or suite cannot be read, so that there is nothing to say.
     """
+    said = Packet.from_json(require_readable(run, "packet/packet.json"), "data/packet/packet.json").preregistration
+    match said:
+        case Preregistration():
+            return _analyze_endpoint(run, analyzer)
+        case ComponentPreregistration():
+            return analyze_component(run, said, analyzer)
+        case ProbePreregistration():
+            return analyze_probe(run, said, analyzer)
+        case _:
+            assert_never(said)
+
+
+def _analyze_endpoint(run: SealedRun, analyzer: PinnedAnalyzer) -> Verdict:
     evidence = load_evidence(run, run.outcome)
     problems = (*evidence.conflicts, *_phase_conflicts(evidence, analyzer))
     stopped = evidence.outcome is not None and evidence.outcome.outcome is OutcomeKind.PHASE_STOPPED

@@ -15,7 +15,14 @@ EXIT_DONE = 0
 EXIT_NOT_COMPLETED = 4
 EXIT_BROKEN = 5
 EXIT_GATE_FAILED = 6
-ALWAYS_DONE = frozenset({VerdictKind.COMPARISON_MEASURED, VerdictKind.EXPLORATORY_PASS, VerdictKind.RECORD_CANDIDATE})
+ALWAYS_DONE = frozenset(
+    {
+        VerdictKind.COMPARISON_MEASURED,
+        VerdictKind.EXPLORATORY_PASS,
+        VerdictKind.RECORD_CANDIDATE,
+        VerdictKind.PROBE_PASS,
+    }
+)
 ABORTED: dict[AbortCause | None, str] = {
     AbortCause.LEG_FAILED: "a start did not complete (a server that never became ready included)",
     AbortCause.HOST_FAULT: "the host failed",
@@ -169,11 +176,11 @@ def decide_verdict(case: Case) -> tuple[VerdictKind, tuple[str, ...]]:
 
 def exit_code_of(verdict: Verdict) -> int:
     """The exit status of a command that ends in this verdict."""
-    if verdict.verdict is VerdictKind.INVALID:
+    if verdict.verdict in (VerdictKind.INVALID, VerdictKind.HARNESS_FAILURE):
         return EXIT_BROKEN
     if verdict.verdict is VerdictKind.INFRASTRUCTURE_ABORT:
         return EXIT_NOT_COMPLETED
-    if verdict.verdict in ALWAYS_DONE:
+    if verdict.verdict in ALWAYS_DONE or verdict.verdict.is_exact_on_cards:
         return EXIT_DONE
     has_failed = any(gate.result is GateResult.FAILED for gate in verdict.gates)
     return EXIT_DONE if verdict.verdict in DONE_WHEN_PASSED and not has_failed else EXIT_GATE_FAILED

@@ -70,6 +70,11 @@ class VerdictKind(StrEnum):
     PROCESS_EXIT_FAILURE = "process_exit_failure"
     PROBE_PASS = "pass"  # noqa: S105 (a verdict, no password)
 
+    @property
+    def is_exact_on_cards(self) -> bool:
+        """Whether it says that every card of a component campaign is exact."""
+        return self.name.startswith("EXACT_") and self.name.endswith("_CARD")
+
 
 class Figure(FrozenModel):
     """One number, as exact text."""

@@ -22,7 +22,7 @@ from labctl.records.component import ComponentRecord, PreImport
 from labctl.records.component_row import read_rows
 from labctl.standalone import component_gates as standalone
 from labctl.standalone.gate_findings import Gate
-from tests.fakes.component_records import HEAP, Doc, WorkerScript, maps, preregistration, sampled_cache
+from tests.fakes.component_records import HEAP, Doc, WorkerScript, maps, preregistration
 
 Spoil = Callable[[WorkerScript], object]
 GATES = ("complete_rows", "layouts", "pointers", "weights_unchanged", "microcases", "rows_exact")
@@ -34,7 +34,7 @@ def pair(script: WorkerScript, name: str = "projected_v", row: int = 4) -> Doc:
 
 
 def cache(script: WorkerScript, row: int = 4) -> Doc:
-    found: Doc = script.rows[row]["caches"][1 - sampled_cache(row + 1)]
+    found: Doc = script.rows[row]["caches"][1 - script.sampled_cache(row + 1)]
     return found
 
 
@@ -80,7 +80,7 @@ def replayed_digest(script: WorkerScript) -> None:
 
 
 def other_sample(script: WorkerScript) -> None:
-    script.rows[2]["sample"]["cache"] = 1 - sampled_cache(3)
+    script.rows[2]["sample"]["cache"] = 1 - script.sampled_cache(3)
 
 
 def spoiled_sample(script: WorkerScript) -> None:
@@ -169,7 +169,7 @@ SPOILS: list[tuple[str, str, Spoil]] = [
     ("complete_rows", "rows", lambda s: s.rows.pop()),
     ("complete_rows", "rows", lambda s: s.rows.__setitem__(slice(0, 2), [s.rows[1], s.rows[0]])),
     ("complete_rows", "boundaries", lambda s: s.rows[1]["boundaries"].pop()),
-    ("complete_rows", "caches", lambda s: s.rows[1]["caches"].pop(1 - sampled_cache(2))),
+    ("complete_rows", "caches", lambda s: s.rows[1]["caches"].pop(1 - s.sampled_cache(2))),
     ("complete_rows", "seed", lambda s: s.rows[2].update(row_seed=1)),
     ("complete_rows", "stream of the draw", lambda s: s.rows[2]["inputs"][0].update(stream="1/states_in")),
     ("complete_rows", "digest of the tensor, drawn again", input_digest),

@@ -1,0 +1,275 @@
+"""What synthetic component and probe runs have in common: packet, marker, cards, journal, and a real seal.
+
+A kind of run gives its legs' files; `NativeRun.seal(folder)` writes everything, closes each leg with its manifest and
+lets the real `seal_run` seal it. `edits[path]` changes the bytes of any file below `data/`, before manifests are made;
+`late_edits[path]` after them; `removed` leaves files out.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from labctl.digest import manifest_lines, sha256_hex
+from labctl.frozen import canonical_json
+from labctl.packet.environment import base_environment
+from labctl.packet.model import Packet
+from labctl.packet.tool import analyzer_identity
+from labctl.protocol import Event
+from labctl.records.leg import LegExit, StopCause
+from labctl.records.marker import Marker, MarkerHost, PreflightPassed
+from labctl.records.order import LegStarted
+from labctl.records.run import NOTHING_SHA256, AbortCause, ClosedRun, HostIdentity, JournalEntry, Outcome, OutcomeKind
+from labctl.rundir import RunPaths
+from labctl.seal.verify import SealedRun
+from labctl.seal.write import seal_run
+from tests.fakes.packets import packet_document
+
+Doc = dict[str, Any]
+Edit = Callable[[bytes], bytes]
+
+RUN_NAME = "quick-component-0123456789ab-00112233445566778899aabbccddeeff"
+BOOT = "11111111-2222-3333-4444-555555555555"
+MACHINE = "a" * 64
+EXECUTABLE_SHA256 = "2" * 64
+YAML = b"labctl: 1\n"
+
+
+def card_document(index: int, number: int | None = None) -> Doc:
+    """A CPU card, as a discovery shows it; `number` is its place among the visible ones."""
+    return {
+        "vendor": "cpu",
+        "identity": f"cpu:{index}",
+        "bus_id": str(index),
+        "drm_node": None,
+        "nodes": [],
+        "index": index if number is None else number,
+        "name": "cpu",
+        "driver": "Linux 6",
+        "memory_total_bytes": 1 << 34,
+        "memory_used_bytes": None,
+        "processes": [],
+    }
+
+
+def discovery_document(cards: list[Doc], filtered_by: dict[str, str]) -> Doc:
+    """What was found."""
+    return {
+        "schema": "labctl/devices/1",
+        "vendor": "cpu",
+        "filtered_by": filtered_by,
+        "cards": cards,
+        "tool": {"name": "sched_getaffinity", "version": "Linux 6", "path": None, "sha256": None},
+        "answers": [],
+        "remarks": [],
+        "problems": [],
+        "wall_ns": 1,
+        "mono_ns": 2,
+    }
+
+
+@dataclass
+class NativeRun:
+    """A run of some kind; see the module's documentation."""
+
+    packet: Doc = field(default_factory=dict)
+    edits: dict[str, Edit] = field(default_factory=dict)
+    late_edits: dict[str, Edit] = field(default_factory=dict)
+    removed: set[str] = field(default_factory=set)
+    inputs: dict[str, bytes] = field(default_factory=dict)
+    causes: dict[str, StopCause] = field(default_factory=dict)
+    devices: Doc = field(default_factory=lambda: discovery_document([card_document(index) for index in range(2)], {}))
+    abort_cause: AbortCause | None = None
+    kind: str = "real"
+    root: Path = field(default_factory=Path)
+
+    def preregistration(self) -> Doc:
+        """What the campaign registers."""
+        raise NotImplementedError
+
+    def leg_files(self, index: int, order_head: Doc) -> dict[str, bytes]:
+        """The files of one leg that its kind makes, `order.json` among them."""
+        raise NotImplementedError
+
+    def span(self, index: int) -> tuple[int, int]:
+        """When a leg started and ended, on the monotonic clock."""
+        return index * 1_000_000_000_000, index * 1_000_000_000_000 + 900_000
+
+    def seal(self, folder: Path) -> SealedRun:
+        """Write and seal the run below a folder."""
+        self.root = folder / RUN_NAME
+        packet = self.frozen_packet()
+        marker = self._marker(packet)
+        for name, data in self._head_files(packet, marker).items():
+            self._put(name, data)
+        names = list(packet.order)
+        for index, name in enumerate(names, start=1):
+            self._put_leg(packet, marker, (index, name))
+            if self.causes.get(name, StopCause.COMPLETED) is not StopCause.COMPLETED:
+                names = names[:index]
+                break
+        outcome = self._outcome(names)
+        self._put("journal.jsonl", _journal(list(self._events(names, outcome))))
+        self._put("outcome.json", outcome.canonical())
+        return seal_run(ClosedRun(RunPaths(self.root), outcome), NOTHING_SHA256)
+
+    def frozen_packet(self) -> Packet:
+        """The packet of the run."""
+        document = packet_document()
+        document |= {
+            "kind": self.kind,
+            "analyzers": [analyzer_identity().model_dump(mode="json")],
+            "engine_sha256": None,
+            "prereg_yaml_sha256": sha256_hex(YAML),
+            "preregistration": self.preregistration(),
+            "files": [
+                {"role": role, "path": f"campaigns/{role}", "sha256": sha256_hex(data), "bytes": len(data)}
+                for role, data in self.inputs.items()
+            ],
+            "environment_allowed": sorted(base_environment(home="", temporary="")),
+            **self.packet,
+        }
+        return Packet.from_json(canonical_json(document), "packet")
+
+    def _marker(self, packet: Packet) -> Marker:
+        return Marker(
+            kind=packet.kind,
+            packet_sha256=packet.id,
+            prereg_sha256=packet.prereg_yaml_sha256,
+            git_commit=packet.repository.commit,
+            tree_dirhash=packet.repository.tree_dirhash,
+            order=packet.order,
+            run_dir=RUN_NAME,
+            nonce="0f" * 16,
+            host=MarkerHost(machine_id_sha256=MACHINE, boot_id=BOOT, controller_pid=1, controller_start_ticks=1),
+            approvals=(),
+            file_systems={"runs": "ext4"},
+            rehearsal_seal_sha256=None,
+            wall_ns=1,
+            mono_ns=5,
+        )
+
+    def _head_files(self, packet: Packet, marker: Marker) -> dict[str, bytes]:
+        preflight = PreflightPassed(
+            packet_sha256=packet.id, findings=(), file_systems=marker.file_systems, rehearsal_seal_sha256=None
+        )
+        return {
+            "packet/packet.json": packet.canonical(),
+            "packet/prereg.yaml": YAML,
+            "packet/marker.copy.json": marker.canonical(),
+            "host/identity.json": _identity().canonical(),
+            "host/preflight.json": preflight.canonical(),
+            "host/env.json": canonical_json({"allowed": list(packet.environment_allowed)}),
+            "host/devices.json": canonical_json(self.devices),
+            **{f"packet/inputs/{role}": data for role, data in self.inputs.items()},
+        }
+
+    def order_head(self, packet: Packet, marker: Marker, leg: tuple[int, str]) -> Doc:
+        """What the orders of both kinds say."""
+        index, name = leg
+        said = packet.preregistration.model_dump(mode="json")
+        scratch = f"/scratch/{RUN_NAME}/{name}"
+        folder = f"/runs/{RUN_NAME}/data/legs/{index:02d}-{name}"
+        paths = {"leg": folder, "scratch": scratch, "cache": f"{scratch}/cache", "temporary": f"{scratch}/tmp"}
+        paths |= {"home": f"{scratch}/home", "working": f"{scratch}/cwd"}
+        return {
+            "packet_kind": packet.kind,
+            "packet_sha256": packet.id,
+            "marker_sha256": sha256_hex(marker.canonical()),
+            "index": index,
+            "leg": name,
+            "machine_id_sha256": MACHINE,
+            "boot_id": BOOT,
+            "nonce": sha256_hex(f"{marker.nonce}:{name}".encode())[:32],
+            "interpreter": "/opt/python",
+            "environment": base_environment(home=paths["home"], temporary=paths["temporary"]),
+            "paths": paths,
+            "limits": {
+                "timeout_s": said["worker"]["timeout_s"] if "worker" in said else said["timeouts"]["total_s"],
+                "stop_timeout_s": 10,
+                "log_limit_bytes": 16 << 20,
+                "memory_limit_bytes": None,
+                "silence_s": 10,
+            },
+            "code": f"{scratch}/code",
+            "inputs": {role: sha256_hex(data) for role, data in self.inputs.items()},
+            "cards": said["cards"],
+            "devices": {
+                "xpu_smi": "/usr/bin/xpu-smi",
+                "timeout_s": 30,
+                "max_memory_used_mib": 1024,
+                "memory_slack_mib": 64,
+                "tolerated_processes": ["nvidia-persistenced"],
+                "idle_cards": None,
+            },
+            "discovery_sha256": sha256_hex(self._edited("host/devices.json", canonical_json(self.devices))),
+        }
+
+    def _put_leg(self, packet: Packet, marker: Marker, leg: tuple[int, str]) -> None:
+        index, name = leg
+        at = f"legs/{index:02d}-{name}"
+        files = self.leg_files(index, self.order_head(packet, marker, leg))
+        started_ns, ended_ns = self.span(index)
+        order = self._edited(f"{at}/order.json", files["order.json"])
+        started = LegStarted(
+            leg=name, order_sha256=sha256_hex(order), pid=50, start_ticks=9, boot_id=BOOT, wall_ns=1, mono_ns=started_ns
+        )
+        cause = self.causes.get(name, StopCause.COMPLETED)
+        leg_exit = LegExit(
+            leg=name, cause=cause, problems=() if cause is StopCause.COMPLETED else ("it failed",), rows_completed=0,
+            wall_ns=1, mono_ns=ended_ns,
+        )  # fmt: skip
+        files |= {"LEG_STARTED.json": started.canonical(), "exit.json": leg_exit.canonical(), "leg.log": b""}
+        written = {path: self._put(f"{at}/{path}", data) for path, data in files.items()}
+        lines = {path: sha256_hex(data) for path, data in written.items() if data is not None}
+        self._put(f"{at}/leg-manifest-sha256.txt", manifest_lines(lines))
+        for path in files:
+            if (edit := self.late_edits.get(f"{at}/{path}")) is not None:
+                target = self.root / "data" / at / path
+                target.write_bytes(edit(target.read_bytes()))
+
+    def _outcome(self, names: list[str]) -> Outcome:
+        failed = [name for name in names if self.causes.get(name, StopCause.COMPLETED) is not StopCause.COMPLETED]
+        closed = tuple(name for name in names if name not in failed)
+        if failed or self.abort_cause is not None:
+            cause = self.abort_cause or AbortCause.LEG_FAILED
+            return Outcome(outcome=OutcomeKind.ABORTED, cause=cause, detail=("a leg failed",), legs_closed=closed)
+        return Outcome(outcome=OutcomeKind.COMPLETED, cause=None, detail=(), legs_closed=closed)
+
+    def _events(self, names: list[str], outcome: Outcome) -> Iterator[tuple[Event, str | None]]:
+        yield Event.PREFLIGHT_RECORDED, None
+        for name in names:
+            yield Event.LEG_STARTED, name
+            if name in outcome.legs_closed:
+                yield Event.LEG_CLOSED, name
+        yield (Event.RUN_CLOSED if outcome.outcome is OutcomeKind.COMPLETED else Event.RUN_ABORTED), None
+
+    def _edited(self, name: str, data: bytes) -> bytes:
+        edit = self.edits.get(name)
+        return data if edit is None else edit(data)
+
+    def _put(self, name: str, data: bytes) -> bytes | None:
+        if name in self.removed:
+            return None
+        path = self.root / "data" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        edited = self._edited(name, data)
+        path.write_bytes(edited)
+        return edited
+
+
+def _identity() -> HostIdentity:
+    return HostIdentity(
+        machine_id_sha256=MACHINE, boot_id=BOOT, hostname="host", kernel="Linux 6", architecture="x86_64",
+        cpu_model="cpu", cpu_count=2, cpuinfo_sha256="b" * 64, memory_bytes=1 << 34, clocksource="tsc", governors=(),
+        python="3.11.9", distributions=(),
+    )  # fmt: skip
+
+
+def _journal(events: list[tuple[Event, str | None]]) -> bytes:
+    lines: list[bytes] = []
+    for number, (event, leg) in enumerate(events):
+        prev = sha256_hex(lines[-1]) if lines else NOTHING_SHA256
+        entry = JournalEntry(seq=number, prev=prev, event=event, leg=leg, detail="", wall_ns=1, mono_ns=number)
+        lines.append(entry.canonical())
+    return b"".join(lines)
