@@ -13,7 +13,7 @@ from labctl.packet.environment import base_environment
 from labctl.packet.interpreter import interpreter_path
 from labctl.packet.machine import machine_key
 from labctl.packet.model import EndpointPacket, endpoint_packet
-from labctl.prereg.arms import StartValues, arm_argv, arm_environment, fill, fill_environment
+from labctl.prereg.arms import StartValues, arm_argv, arm_binaries, arm_environment, fill, fill_environment
 from labctl.prereg.host_profile import Network
 from labctl.prereg.model import Arm
 from labctl.prereg.suite import Suite
@@ -54,7 +54,7 @@ def make_order(consumed: ConsumedPacket, index: int, files: LegPaths, plan: Orde
     leg = consumed.order[index - 1]
     paths = private_folders(files, plan.scratch / leg)
     values = start_values(
-        packet, plan, paths, (start_nonce(consumed.marker.nonce, leg), free_port(packet.host.network))
+        (packet, leg), plan, paths, (start_nonce(consumed.marker.nonce, leg), free_port(packet.host.network))
     )
     return WorkOrder(
         kind="endpoint",
@@ -83,9 +83,13 @@ def start_nonce(seed: str, leg: str) -> str:
     return sha256_hex(f"{seed}:{leg}".encode())[:32]
 
 
-def start_values(packet: EndpointPacket, plan: OrderPlan, paths: StartPaths, given: tuple[str, int]) -> StartValues:
-    """The only values that differ from start to start; `given` is the nonce and the port."""
+def start_values(
+    place: tuple[EndpointPacket, str], plan: OrderPlan, paths: StartPaths, given: tuple[str, int]
+) -> StartValues:
+    """The only values that differ from start to start; `place` is the packet and the leg, `given` nonce and port."""
+    packet, leg = place
     nonce, port = given
+    binaries = arm_binaries(packet.preregistration, Arm.of_leg(leg))
     preregistration = packet.preregistration
     python = interpreter_path(packet.host, packet.interpreter.key, plan.roots.repository)
     return StartValues(
@@ -99,6 +103,7 @@ def start_values(packet: EndpointPacket, plan: OrderPlan, paths: StartPaths, giv
             source.name: str(machine_key(packet.host.models, source.name, plan.roots.repository))
             for source in preregistration.models
         },
+        binaries=binaries and str(machine_key(packet.host.binaries, binaries, plan.roots.repository)),
     )
 
 

@@ -9,7 +9,7 @@ from labctl.packet.environment import base_environment
 from labctl.packet.interpreter import interpreter_path
 from labctl.packet.machine import machine_key
 from labctl.prereg.any_campaign import AnyPreregistration
-from labctl.prereg.arms import PLACEHOLDER, arm_argv, arm_environment
+from labctl.prereg.arms import PLACEHOLDER, arm_argv, arm_binaries, arm_environment
 from labctl.prereg.gate_kinds import Gate, gate_id
 from labctl.prereg.host_profile import HostProfile
 from labctl.prereg.model import Arm, Preregistration
@@ -28,7 +28,7 @@ def describe_plan(preregistration: Preregistration, profile: HostProfile, suite:
     yield from plan_head(preregistration, roots)
     known = _known_values(preregistration, profile, roots)
     for index, leg in enumerate(preregistration.schedule.order, start=1):
-        yield from _leg(preregistration, (index, leg), roots, known)
+        yield from _leg(preregistration, (index, leg), roots, known | _binaries(preregistration, leg, profile, roots))
         yield ""
     yield from _workload(preregistration, suite)
     yield from _gates(preregistration)
@@ -66,6 +66,11 @@ def _known_values(preregistration: Preregistration, profile: HostProfile, roots:
         for source in preregistration.models
     }
     return {"{python}": str(python), "{host}": profile.network.address, **models}
+
+
+def _binaries(preregistration: Preregistration, leg: str, profile: HostProfile, roots: Roots) -> dict[str, str]:
+    key = arm_binaries(preregistration, Arm.of_leg(leg))
+    return {} if key is None else {"{binaries}": str(machine_key(profile.binaries, key, roots.repository))}
 
 
 def _leg(

@@ -32,6 +32,7 @@ def _what_runs(packet: Packet) -> tuple[object, ...]:
         packet.files,
         packet.sources,
         packet.models,
+        packet.binaries,
         packet.interpreter,
         packet.engine_sha256,
         packet.tool,

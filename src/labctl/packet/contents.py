@@ -12,6 +12,7 @@ from labctl.prereg.any_campaign import AnyPreregistration
 from labctl.prereg.campaign_files import LoadedCampaign
 from labctl.prereg.host_profile import HostProfile
 from labctl.prereg.model import Preregistration
+from labctl.prereg.treatment_kinds import BinariesTreatment
 
 INPUT_LIMIT_BYTES = 64 << 20
 Progress = Callable[[str], None]
@@ -76,6 +77,11 @@ def manifest_role(model: str) -> str:
     return f"model-{model}.sha256"
 
 
+def binaries_role(key: str) -> str:
+    """The role of the manifest of a set of compiled files."""
+    return f"binaries-{key}.sha256"
+
+
 def patch_role(source: int, file: str) -> str:
     """The role of one patch of a source's series, by the source's place; the roles sort as the names do."""
     return f"patch-{source}-{file}"
@@ -104,5 +110,7 @@ def _input_paths(campaign: LoadedCampaign) -> Iterator[tuple[str, Path]]:
         yield "noise.json", campaign.noise_record.path
     for model in said.models:
         yield manifest_role(model.name), root / model.manifest
+    if isinstance(said.treatment, BinariesTreatment):
+        yield from ((binaries_role(key), root / path) for key, path in said.treatment.manifests().items())
     for index, patches in campaign.patches.items():
         yield from ((patch_role(index, path.name), path) for path in patches)

@@ -9,7 +9,7 @@ from typing import TypeVar
 from labctl.codes import Code
 from labctl.engines.vocabulary import EngineVocabulary
 from labctl.errors import FreezeRefused, LabctlError, Problem
-from labctl.packet.contents import EndpointSubject, Ground, Progress, Subject, manifest_role, patch_role
+from labctl.packet.contents import EndpointSubject, Ground, Progress, Subject, binaries_role, manifest_role, patch_role
 from labctl.packet.engine_vocabulary import resolve_vocabulary
 from labctl.packet.frozen_source import freeze_source, source_name
 from labctl.packet.interpreter import InterpreterFacts, ask_interpreter, describe_interpreter, interpreter_path
@@ -17,7 +17,8 @@ from labctl.packet.machine import machine_key
 from labctl.packet.model import FrozenModelFiles, FrozenSource, Interpreter
 from labctl.packet.model_files import verify_model
 from labctl.packet.patch_series import Patch, prove_series
-from labctl.prereg.model import GitSource
+from labctl.prereg.model import GitSource, Preregistration
+from labctl.prereg.treatment_kinds import BinariesTreatment
 
 FoundT = TypeVar("FoundT")
 
@@ -31,6 +32,7 @@ class FrozenEngine:
     interpreter: Interpreter
     vocabulary: EngineVocabulary | None
     """None: the campaign starts no server."""
+    binaries: tuple[FrozenModelFiles, ...] = ()
 
     @property
     def engine_json(self) -> bytes | None:
@@ -67,10 +69,12 @@ def freeze_engine(subject: EndpointSubject, ground: Ground, progress: Progress) 
     for model in said.models:
         progress(f"hashing model {model.name}")
         models.append(faults.of(partial(_freeze_model, model.name, subject, ground.repository)))
+    binaries = [faults.of(partial(_freeze_binaries, key, subject, ground)) for key in binary_keys(said)]
+    kept = tuple(filter(None, binaries))
     if faults.problems or vocabulary is None:
         raise FreezeRefused(faults.problems)
     interpreter = describe_interpreter(facts, said.interpreter)
-    return FrozenEngine(sources, tuple(filter(None, models)), interpreter, vocabulary)
+    return FrozenEngine(sources, tuple(filter(None, models)), interpreter, vocabulary, kept)
 
 
 def freeze_worker_side(subject: Subject, ground: Ground, progress: Progress) -> FrozenEngine:
@@ -113,6 +117,16 @@ def _prove_series(index: int, subject: Subject, ground: Ground, progress: Progre
     series = tuple(Patch(one.file.role.removeprefix(start), one.data) for one in pinned)
     repository = machine_key(subject.host.sources, source.git, ground.repository)
     prove_series(repository, source, series, ground.snapshot.parent)
+
+
+def binary_keys(said: Preregistration) -> tuple[str, ...]:
+    """The keys of the sets of compiled files in which the arms differ."""
+    return tuple(said.treatment.manifests()) if isinstance(said.treatment, BinariesTreatment) else ()
+
+
+def _freeze_binaries(key: str, subject: Subject, ground: Ground) -> FrozenModelFiles:
+    folder = machine_key(subject.host.binaries, key, ground.repository)
+    return verify_model(key, folder, subject.input(binaries_role(key)))
 
 
 def _freeze_model(name: str, subject: Subject, repository: Path) -> FrozenModelFiles:

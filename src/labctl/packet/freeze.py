@@ -88,5 +88,6 @@ def build_packet(subject: Subject, ground: Ground, verified: VerifiedMachine, at
         engine_sha256=None if engine.engine_json is None else sha256_hex(engine.engine_json),
         host_checks=verified.host_checks,
         environment_allowed=verified.environment_allowed,
+        binaries=engine.binaries,
         planned_power=plan_power(subject) if isinstance(subject, EndpointSubject) else None,
     )

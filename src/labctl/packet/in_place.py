@@ -10,7 +10,7 @@ from labctl.packet.drift import differences
 from labctl.packet.frozen_source import freeze_source, source_name
 from labctl.packet.interpreter import InterpreterFacts, ask_interpreter, describe_interpreter, interpreter_path
 from labctl.packet.model import Packet
-from labctl.packet.pinned_model import verify_pinned_model
+from labctl.packet.pinned_model import verify_pinned_binaries, verify_pinned_model
 from labctl.packet.tool import analyzer_identity, standalone_identity, tool_identity
 
 
@@ -30,7 +30,7 @@ def verify_packet_in_place(packet: Packet, repository: Path, progress: Progress)
     key = packet.interpreter.key
     problems += differences(f"interpreter {key}", packet.interpreter, lambda: describe_interpreter(facts, key))
     problems += _sources(packet, repository, facts, progress)
-    problems += _models(packet, repository, progress)
+    problems += [*_models(packet, repository, progress), *_binaries(packet, repository, progress)]
     return tuple(problems)
 
 
@@ -47,3 +47,10 @@ def _models(packet: Packet, repository: Path, progress: Progress) -> Iterator[Pr
         yield from differences(
             f"model {frozen.name}", frozen, partial(verify_pinned_model, packet, repository, frozen.name)
         )
+
+
+def _binaries(packet: Packet, repository: Path, progress: Progress) -> Iterator[Problem]:
+    for frozen in packet.binaries:
+        progress(f"hashing compiled files {frozen.name}")
+        look = partial(verify_pinned_binaries, packet, repository, frozen.name)
+        yield from differences(f"compiled files {frozen.name}", frozen, look)

@@ -20,6 +20,10 @@ def _is_absent(value: object) -> bool:
     return value is None
 
 
+def _is_empty(value: object) -> bool:
+    return not value
+
+
 class PinnedFile(FrozenModel):
     """One small campaign file that the run reads; its bytes lie in the packet's `inputs/`."""
 
@@ -207,6 +211,8 @@ class Packet(FrozenModel):
     """What freezing ran."""
     environment_allowed: tuple[EnvironmentName, ...]
     """Names that a server's environment may hold."""
+    binaries: tuple[FrozenModelFiles, ...] = Field(default=(), exclude_if=_is_empty)
+    """Sets of compiled files in which the arms differ, verified in place."""
     planned_power: PlannedPower | None = Field(default=None, exclude_if=_is_absent)
     """Power as freezing computed it; null where the campaign states none."""
 

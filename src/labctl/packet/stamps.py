@@ -116,6 +116,8 @@ def _source_parts(packet: Packet, repository: Path, facts: InterpreterFacts) -> 
 def _model_parts(packet: Packet, repository: Path) -> Iterator[Part]:
     for model in packet.models:
         yield (), (WatchedFolder(str(machine_key(packet.host.models, model.name, repository))),)
+    for binaries in packet.binaries:
+        yield (), (WatchedFolder(str(machine_key(packet.host.binaries, binaries.name, repository))),)
 
 
 def _stamp(path: str) -> Stamp | None:

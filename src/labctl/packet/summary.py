@@ -1,6 +1,7 @@
 """What a packet is, in lines for people: for whoever freezes it and whoever reviews it."""
 
 from collections.abc import Iterator
+from typing import assert_never
 
 from labctl.packet.model import EndpointPacket, FrozenGitSource, Packet, endpoint_packet
 from labctl.packet.native_summary import native_lines
@@ -8,7 +9,7 @@ from labctl.packet.power_lines import power_lines
 from labctl.prereg.arms import arm_argv, arm_environment
 from labctl.prereg.gate_kinds import gate_id
 from labctl.prereg.model import Arm, Preregistration
-from labctl.prereg.treatment_kinds import ArgumentTreatment
+from labctl.prereg.treatment_kinds import ArgumentTreatment, BinariesTreatment, EnvironmentTreatment
 
 
 def summarize_packet(packet: Packet) -> tuple[str, ...]:
@@ -80,7 +81,15 @@ def _difference(packet: EndpointPacket) -> Iterator[str]:
     if treatment is None:
         yield "  sole difference: none, there is one arm"
         return
-    name = treatment.argument if isinstance(treatment, ArgumentTreatment) else treatment.environment
+    match treatment:
+        case ArgumentTreatment():
+            name = treatment.argument
+        case EnvironmentTreatment():
+            name = treatment.environment
+        case BinariesTreatment():
+            name = f"compiled files {treatment.binaries}"
+        case _:
+            assert_never(treatment)
     yield f"  sole difference: {name}: A {_shown(treatment.control)}, B {_shown(treatment.candidate)}"
 
 

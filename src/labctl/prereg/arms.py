@@ -7,9 +7,11 @@ from typing import Literal, assert_never
 from labctl.frozen import FrozenModel, SafeName
 from labctl.prereg.field_types import Line
 from labctl.prereg.model import Arm, Preregistration
-from labctl.prereg.treatment_kinds import ArgumentTreatment, EnvironmentTreatment
+from labctl.prereg.treatment_kinds import ArgumentTreatment, BinariesTreatment, EnvironmentTreatment
 
-PLACEHOLDER = re.compile(r"\{(?:python|host|port|nonce|leg_dir|cache_dir|model:([A-Za-z0-9][A-Za-z0-9._-]{0,127}))\}")
+PLACEHOLDER = re.compile(
+    r"\{(?:python|host|port|nonce|leg_dir|cache_dir|binaries|model:([A-Za-z0-9][A-Za-z0-9._-]{0,127}))\}"
+)
 
 
 class StartValues(FrozenModel):
@@ -29,6 +31,8 @@ class StartValues(FrozenModel):
     """The start's empty cache folder."""
     models: dict[SafeName, Line]
     """Model folders by name."""
+    binaries: Line | None = None
+    """The arm's folder of compiled files, where the arms differ in it."""
 
     def of(self, placeholder: str) -> str:
         """The value of one placeholder, such as `{port}` or `{model:target}`."""
@@ -43,7 +47,7 @@ def arm_argv(preregistration: Preregistration, arm: Arm) -> tuple[str, ...]:
     command = preregistration.service.command
     treatment = preregistration.treatment
     match treatment:
-        case None | EnvironmentTreatment():
+        case None | EnvironmentTreatment() | BinariesTreatment():
             return command
         case ArgumentTreatment():
             value = treatment.control if arm is Arm.CONTROL else treatment.candidate
@@ -61,6 +65,14 @@ def arm_environment(preregistration: Preregistration, arm: Arm) -> dict[str, str
         if value is not None:
             environment[treatment.environment] = value
     return environment
+
+
+def arm_binaries(preregistration: Preregistration, arm: Arm) -> str | None:
+    """The host profile's key of an arm's folder of compiled files; None where the arms do not differ in one."""
+    treatment = preregistration.treatment
+    if not isinstance(treatment, BinariesTreatment):
+        return None
+    return treatment.control if arm is Arm.CONTROL else treatment.candidate
 
 
 def fill(template: Sequence[str], values: StartValues) -> tuple[str, ...]:
@@ -113,6 +125,7 @@ def _generic(part: str, values: StartValues) -> str:
     names = {"{port}": str(values.port)}
     names |= {f"{{{name}}}": str(getattr(values, name)) for name in ("python", "host", "nonce", "leg_dir", "cache_dir")}
     names |= {f"{{model:{name}}}": path for name, path in values.models.items()}
+    names |= {} if values.binaries is None else {"{binaries}": values.binaries}
     by_value = {value: placeholder for placeholder, value in names.items()}
     pattern = "|".join(re.escape(value) for value in sorted(by_value, key=len, reverse=True))
     return re.sub(pattern, lambda match: by_value[match[0]], part)

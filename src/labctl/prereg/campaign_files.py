@@ -14,6 +14,7 @@ from labctl.prereg.noise_file import try_noise_record
 from labctl.prereg.oracle_file import try_oracle
 from labctl.prereg.rules.fit import host_fits, noise_fits, oracle_fits, suite_fits
 from labctl.prereg.suite import Oracle, Suite
+from labctl.prereg.treatment_kinds import BinariesTreatment
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,7 @@ def _campaign(files: NamedFiles[Preregistration]) -> LoadedCampaign | None:
         model.name: files.read(("models", index, "manifest"), model.manifest, try_model_manifest).loaded
         for index, model in enumerate(said.models)
     }
+    manifests |= _binary_manifests(files)
     signers = files.here(("reviews", "allowed_signers"), said.reviews.allowed_signers)
     noise: Attempt[NoiseRecord] = Attempt(None, ())
     if said.power is not None:
@@ -88,6 +90,15 @@ def _campaign(files: NamedFiles[Preregistration]) -> LoadedCampaign | None:
         return None
     found = (files.preregistration, files.root, host.loaded, suite.loaded, oracle.loaded)
     return LoadedCampaign(*found, models, signers, noise.loaded, patches)
+
+
+def _binary_manifests(files: NamedFiles[Preregistration]) -> dict[str, Loaded[ModelManifest] | None]:
+    """The manifests of the sets of compiled files, by names that no model has."""
+    treatment = files.preregistration.model.treatment
+    if not isinstance(treatment, BinariesTreatment):
+        return {}
+    sides = ("control_manifest", treatment.control_manifest), ("candidate_manifest", treatment.candidate_manifest)
+    return {f"{key}/": files.read(("treatment", key), name, try_model_manifest).loaded for key, name in sides}
 
 
 def _hold_together(

@@ -31,7 +31,7 @@ Number = Annotated[int, Field(ge=-1_000_000, le=1_000_000)] | DecimalText
 GroupName = Annotated[str, StringConstraints(pattern=r"^[a-z_][a-z0-9_]{0,62}$")]
 GroupValues = Annotated[dict[GroupName, int | Line], Field(min_length=1)]
 """What the named groups of a regular expression must hold, as text; a whole number stands for its digits."""
-PLACEHOLDERS = ("{python}", "{model:NAME}", "{host}", "{port}", "{nonce}", "{leg_dir}", "{cache_dir}")
+PLACEHOLDERS = ("{python}", "{model:NAME}", "{host}", "{port}", "{nonce}", "{leg_dir}", "{cache_dir}", "{binaries}")
 
 
 class MetricId(StrEnum):

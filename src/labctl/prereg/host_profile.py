@@ -12,6 +12,11 @@ MachinePath = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f]+$", max_l
 Percent = Annotated[int, Field(ge=1, le=100)]
 
 
+def _is_empty(value: object) -> bool:
+    """What came later is left out where unused, so that earlier packets keep their one canonical form."""
+    return not value
+
+
 class Roots(FrozenModel):
     """Where labctl writes; a relative path starts at the top of the campaign repository."""
 
@@ -94,6 +99,8 @@ class HostProfile(FrozenModel):
     """Git work trees by key."""
     models: dict[SafeName, MachinePath] = Field(default_factory=dict)
     """Model folders by key."""
+    binaries: dict[SafeName, MachinePath] = Field(default_factory=dict, exclude_if=_is_empty)
+    """Folders of compiled files by key, for treatments that differ in them."""
     environment_passed: tuple[EnvironmentName, ...] = ()
     """Names of ambient variables that servers get as they are."""
     devices: Devices | None = Field(default=None, exclude_if=is_absent)

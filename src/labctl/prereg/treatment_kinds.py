@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, StringConstraints, Tag
 
-from labctl.frozen import FrozenModel
-from labctl.prereg.field_types import EnvironmentName, GroupValues, Line, is_absent
+from labctl.frozen import FrozenModel, SafeName
+from labctl.prereg.field_types import EnvironmentName, GroupValues, Line, RelativePath, is_absent
 
 
 class CounterState(StrEnum):
@@ -92,16 +92,39 @@ class EnvironmentTreatment(FrozenModel):
     """Positive evidence in one arm and negative in the other."""
 
 
+class BinariesTreatment(FrozenModel):
+    """The arms differ in one folder of compiled files, `{binaries}` in command and environment."""
+
+    binaries: SafeName
+    """What the set is called."""
+    control: SafeName
+    """A's folder: a key of the host profile's `binaries`."""
+    candidate: SafeName
+    """B's folder: another key."""
+    control_manifest: RelativePath
+    """`sha256sum` lines of every file of A's folder, relative to it; a path below campaigns/."""
+    candidate_manifest: RelativePath
+    """The same for B's."""
+    proof: Proof
+    """Positive evidence in one arm and negative in the other."""
+
+    def manifests(self) -> dict[str, str]:
+        """Both manifests by the key of their folder."""
+        return {self.control: self.control_manifest, self.candidate: self.candidate_manifest}
+
+
 def _treatment_kind(value: Any) -> str | None:  # noqa: ANN401 (pydantic passes raw input)
     keys = value if isinstance(value, dict) else getattr(value, "__dict__", ())
-    return next((kind for kind in ("argument", "environment") if kind in keys), None)
+    return next((kind for kind in ("argument", "environment", "binaries") if kind in keys), None)
 
 
 Treatment = Annotated[
-    Annotated[ArgumentTreatment, Tag("argument")] | Annotated[EnvironmentTreatment, Tag("environment")],
+    Annotated[ArgumentTreatment, Tag("argument")]
+    | Annotated[EnvironmentTreatment, Tag("environment")]
+    | Annotated[BinariesTreatment, Tag("binaries")],
     Discriminator(
         _treatment_kind,
         custom_error_type="treatment_kind",
-        custom_error_message="a treatment needs exactly one of the keys `argument` and `environment`",
+        custom_error_message="a treatment needs exactly one of the keys `argument`, `environment` and `binaries`",
     ),
 ]

@@ -6,7 +6,13 @@ from typing import assert_never
 from labctl.prereg.finding import Anchor, Finding
 from labctl.prereg.model import Arm, CampaignClass, Preregistration
 from labctl.prereg.rules.patterns import pattern_findings
-from labctl.prereg.treatment_kinds import ArgumentTreatment, CounterProof, EnvironmentTreatment, LogProof
+from labctl.prereg.treatment_kinds import (
+    ArgumentTreatment,
+    BinariesTreatment,
+    CounterProof,
+    EnvironmentTreatment,
+    LogProof,
+)
 
 
 def arms_of(preregistration: Preregistration) -> set[Arm]:
@@ -48,6 +54,8 @@ def treatment_stands_alone(preregistration: Preregistration) -> Iterator[Finding
                 path = ("service", "environment", treatment.environment)
                 expected = f"{treatment.environment} in the treatment alone"
                 yield Finding(path, expected, "a value", "remove it here", anchor=Anchor.KEY)
+        case BinariesTreatment():
+            return  # its placeholder stands in the service, once
         case _:
             assert_never(treatment)
 

@@ -14,7 +14,7 @@ from labctl.prereg.places import TreePath
 from labctl.prereg.rules.gates import TOKENS_OF_A_WINDOW, WINDOW_METRICS, gates_of
 from labctl.prereg.rules.start_statistics import rows_suffice
 from labctl.prereg.suite import Oracle, Suite
-from labctl.prereg.treatment_kinds import EnvironmentTreatment
+from labctl.prereg.treatment_kinds import BinariesTreatment, EnvironmentTreatment
 from labctl.prereg.words import nearest
 
 
@@ -23,6 +23,10 @@ def host_fits(preregistration: Preregistration, host: HostProfile) -> Iterator[F
     yield from _keys_fit(preregistration, host)
     for index, model in enumerate(preregistration.models):
         yield from _key(("models", index, "name"), model.name, "models", list(host.models))
+    if isinstance(preregistration.treatment, BinariesTreatment):
+        for side in ("control", "candidate"):
+            key = getattr(preregistration.treatment, side)
+            yield from _key(("treatment", side), key, "binaries", list(host.binaries))
     yield from _ambient_is_not_registered(preregistration, host)
 
 

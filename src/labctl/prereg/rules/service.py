@@ -13,10 +13,13 @@ from labctl.prereg.field_types import PLACEHOLDERS
 from labctl.prereg.finding import Anchor, Finding
 from labctl.prereg.model import GitSource, Preregistration
 from labctl.prereg.places import TreePath
-from labctl.prereg.treatment_kinds import ArgumentTreatment, EnvironmentTreatment
+from labctl.prereg.treatment_kinds import ArgumentTreatment, BinariesTreatment, EnvironmentTreatment
 from labctl.prereg.words import nearest
 
 _LOOKS_LIKE_PLACEHOLDER = re.compile(r"\{\s*[A-Za-z_][A-Za-z0-9_]*\s*(?::[^{}\"]*)?\}")
+BINARIES = "{binaries}"
+_BELOW_BINARIES = re.compile(r"\{binaries\}(?:/[A-Za-z0-9][A-Za-z0-9._-]*)*")
+_SEARCH_PATHS = frozenset({"LD_LIBRARY_PATH", "PYTHONPATH"})
 _SECRET_OPTIONS = frozenset({"--api-key", "--hf-token"})
 
 
@@ -48,7 +51,8 @@ def placeholders_are_known(preregistration: Preregistration) -> Iterator[Finding
 
 
 def _known(preregistration: Preregistration) -> list[str]:
-    fixed = [name for name in PLACEHOLDERS if name != "{model:NAME}"]
+    has_sets = isinstance(preregistration.treatment, BinariesTreatment)
+    fixed = [name for name in PLACEHOLDERS if name != "{model:NAME}" and (has_sets or name != BINARIES)]
     return fixed + [f"{{model:{model.name}}}" for model in preregistration.models]
 
 
@@ -104,6 +108,15 @@ def models_are_used(preregistration: Preregistration) -> Iterator[Finding]:
             yield Finding(("models", index, "name"), expected, "no use of it", "use it, or remove the model")
 
 
+def binaries_are_used(preregistration: Preregistration) -> Iterator[Finding]:
+    """A set of compiled files in which the arms differ is one that the service is told of."""
+    if not isinstance(preregistration.treatment, BinariesTreatment):
+        return
+    if not any(BINARIES in text for _, text in templates(preregistration)):
+        expected, do = f"{BINARIES} in the command or environment", f"pass {BINARIES} to the server"
+        yield Finding(("treatment", "binaries"), expected, "no use of it", do)
+
+
 def names_are_unique(preregistration: Preregistration) -> Iterator[Finding]:
     """Models, sources and host checks are named once each."""
     yield from _repeated("models", ("name",), [model.name for model in preregistration.models])
@@ -133,8 +146,10 @@ def _repeated(field: str, rest: TreePath, names: list[str]) -> Iterator[Finding]
 
 def environment_is_harmless(preregistration: Preregistration) -> Iterator[Finding]:
     """No variable that labctl sets, that loads code, that redirects, or that names a secret."""
-    for name in preregistration.service.environment:
-        if objection := objection_to(name):
+    for name, value in preregistration.service.environment.items():
+        # a search path that holds the arm's own pinned folder and nothing else brings in nothing from elsewhere
+        is_own_folder = name in _SEARCH_PATHS and _BELOW_BINARIES.fullmatch(value) is not None
+        if not is_own_folder and (objection := objection_to(name)):
             path = ("service", "environment", name)
             yield Finding(path, "a variable of the engine", f"{name}, {objection}", "remove it", anchor=Anchor.KEY)
     treatment = preregistration.treatment
@@ -176,6 +191,7 @@ SERVICE_RULES = (
     address_is_ours,
     command_starts_with_the_interpreter,
     models_are_used,
+    binaries_are_used,
     names_are_unique,
     patch_series_start_somewhere,
     environment_is_harmless,
