@@ -139,7 +139,7 @@ def _probe_order(said: ProbePreregistration, leg: NativeLeg, ground: CardGround)
         "argv": _argv(leg, RUN_PROBE, ground),
         "address": ADDRESS,
         "port": port,
-        "selected": [card.model_dump(mode="json") for card in ground.selected],
+        "cards": [card.model_dump(mode="json") for card in ground.selected],
         "rank_environment": [_rank(rank, port, ground.selected) for rank in range(said.ranks)],
     }
     registered = said.model_dump(mode="json", include={"ranks", "backend", "collective", "timeouts"})
@@ -163,7 +163,7 @@ def _head(leg: NativeLeg, limits: NativeLimits, environment: dict[str, str], gro
         "limits": limits.model_dump(mode="json"),
         "code": str(ground.code),
         "inputs": ground.inputs,
-        "cards": ground.said.cards.model_dump(mode="json"),
+        "selection": ground.said.cards.model_dump(mode="json"),
         "devices": ground.devices.model_dump(mode="json"),
         "discovery_sha256": ground.discovery_sha256,
     }

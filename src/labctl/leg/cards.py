@@ -62,4 +62,4 @@ def _look(order: NativeOrder, before: Card, environment: dict[str, str], clock: 
 
 
 def _reader(order: NativeOrder) -> CardReader:
-    return reader_of(order.cards, order.devices)
+    return reader_of(order.selection, order.devices)

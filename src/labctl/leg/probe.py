@@ -61,7 +61,7 @@ def run_probe_leg(leg: ProbeLeg) -> None:
     children = Children(leg.clock)
     with _ending(leg, children, reserve):
         for rank in range(leg.order.ranks):
-            apply_affinity(leg.order.selected[rank])  # the child inherits it
+            apply_affinity(leg.order.cards[rank])  # the child inherits it
             children.start(_command(leg.order, rank))
         os.sched_setaffinity(0, allowed_cpus())
         leg.progress.tell("started", pid=children.started[0].identity.pid)
@@ -73,9 +73,9 @@ def _see_cards(leg: ProbeLeg) -> None:
     """Each rank will see exactly its own card: looked at with the rank's own environment and CPUs."""
     order = leg.order
     try:
-        for card, own in zip(order.selected, order.rank_environment, strict=True):
+        for card, own in zip(order.cards, order.rank_environment, strict=True):
             apply_affinity(card)
-            reader = reader_of(order.cards, order.devices)
+            reader = reader_of(order.selection, order.devices)
             leg.visible.append(discover_filtered(reader, order.environment | own, order.devices, leg.clock))
             require_free(require_only(leg.visible[-1], card), order.devices)
     finally:

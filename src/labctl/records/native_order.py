@@ -72,7 +72,7 @@ class NativeOrder(FrozenModel):
     """The exported worker side; absolute, outside the run."""
     inputs: dict[SafeName, Sha256]
     """Every exported file by its role in the packet."""
-    cards: Cards
+    selection: Cards
     """As registered."""
     devices: Devices
     """How cards are looked at."""
@@ -135,7 +135,7 @@ class ProbeOrder(NativeOrder):
     """How many."""
     backend: Backend
     """How they talk."""
-    selected: tuple[Card, ...]
+    cards: tuple[Card, ...]
     """The card of each rank, as the unfiltered discovery shows it."""
     collective: Collective
     """What they do together."""
