@@ -192,8 +192,8 @@ class Decision(FrozenModel):
 
     headline: MetricId
     """The metric whose median over rows is a start's headline."""
-    reported_value: Literal["lower_candidate_start"]
-    """Which candidate start is reported."""
+    reported_value: Literal["lower_candidate_start", "confidence_bound"]
+    """Which value counts: the lower of two candidate starts; of more, the 95 % lower bound of their mean."""
     record_to_beat: DecimalText | None = None
     """Tokens per second, as exact text."""
     floor_over_record_percent: DecimalText | None = None

@@ -11,7 +11,7 @@ from math import comb, cos, pi, sin, sqrt, tan
 
 LOG = Context(prec=50)
 ROUNDING = Fraction(1, 10**30)
-MOST_FLIPPED_ROWS = 26
+MOST_FLIPPED_ROWS, FEW_STARTS = 26, 4
 
 
 def log_of(value: Fraction) -> Fraction:
@@ -141,6 +141,18 @@ def effect_of_starts(logs: Sequence[Fraction], arms: str, *, has_drift: bool) ->
     fitted = [sum((x * b for x, b in zip(row, solution, strict=True)), Fraction(0)) for row in rows]
     squares = sum((settled(log - one) ** 2 for log, one in zip(logs, fitted, strict=True)), Fraction(0))
     return settled(solution[1]), squares / degrees * inverse[1], degrees
+
+
+def candidate_bound(logs: Sequence[Fraction], arms: str, confidence: Fraction) -> float | None:
+    """The one-sided lower bound of the candidates' mean; None where the spread between starts is not known."""
+    fit = effect_of_starts(logs, arms, has_drift=len(arms) > FEW_STARTS)
+    if fit is None or not fit[1]:
+        return None
+    rows = [(1, int(arm == "B"), *([place] if len(arms) > FEW_STARTS else [])) for place, arm in enumerate(arms)]
+    variance = fit[1] / least_squares(rows, logs)[1][1]
+    candidates = [log for log, arm in zip(logs, arms, strict=True) if arm == "B"]
+    error = sqrt(variance / len(candidates))
+    return float(sum(candidates, Fraction(0)) / len(candidates)) - t_quantile(float(confidence), fit[2]) * error
 
 
 def t_quantile(share: float, degrees: int) -> float:

@@ -1,14 +1,18 @@
 """Gates on speed, and the effect; each public function that takes a gate is named after a kind."""
 
 from collections.abc import Iterator
+from decimal import Decimal
 from fractions import Fraction
+from math import exp
 from typing import Any
 
-from .exact_statistics import sign_test_p
+from .exact_statistics import candidate_bound, log_of, sign_test_p
 from .gate_findings import Gate, compare
 from .row_figures import figure, gain_percent, headline, quantile
 from .run_reading import Run
 from .sealed_files import Doc
+
+CONFIDENCE = Fraction(95, 100)
 
 
 def _pairs(run: Run, metric: str) -> Iterator[tuple[str, int, bool, dict[str, Any]]]:
@@ -67,13 +71,26 @@ def decision(gate: Gate, run: Run, said: Doc) -> None:
     candidates, controls = ([speed for one, speed in known if one == arm] for arm in "BA")
     if gate.gaps or not gate.knows((candidates and controls) or None, "run", "a start of each arm"):
         return
-    reported, margin = min(candidates), min(candidates) - max(controls)
-    gate.note("", "tokens/s", reported_value=reported, lower_candidate_minus_higher_control=margin)
+    reported, slack = min(candidates), Fraction(0)
+    gate.note("", "tokens/s", lower_candidate_minus_higher_control=reported - max(controls))
+    if said["reported_value"] == "confidence_bound":
+        bound = candidate_bound([log_of(speed) for _, speed in known], "".join(arm for arm, _ in known), CONFIDENCE)
+        if not gate.knows(bound, "run", "a spread between starts of one arm"):
+            return
+        reported = Fraction(exp(bound))
+        slack = reported / 10**9
+    gate.figures.append(_reported_figure(reported, is_exact=not slack))
     gate.holds("run", "a reported value above 0", is_met=reported > 0)
     if said["record_to_beat"] is not None:
         floor = Fraction(said["record_to_beat"]) * (100 + Fraction(said["floor_over_record_percent"] or 0)) / 100
         gate.note("", "tokens/s", practical_floor=floor)
-        gate.holds("run", f"{float(reported)} above the practical floor {float(floor)}", is_met=reported > floor)
+        if not slack or gate.knows(abs(reported - floor) > slack or None, "run", "a distance from the practical floor"):
+            gate.holds("run", f"{float(reported)} above the practical floor {float(floor)}", is_met=reported > floor)
+
+
+def _reported_figure(value: Fraction, *, is_exact: bool) -> Doc:
+    told = figure("reported_value", "", value, "tokens/s")
+    return told if is_exact else {**told, "value": f"{Decimal(repr(float(value))):f}"}
 
 
 def is_exact_within_arms(run: Run) -> bool:

@@ -13,7 +13,6 @@ from .sealed_files import Doc
 
 TOLERANCE = 1e-9
 CONFIDENCE = Fraction(95, 100)
-FEW_STARTS = 4
 Rates = list[Fraction | None]
 
 
@@ -118,7 +117,7 @@ def _bound(gate: Gate, run: Run, said: Doc) -> tuple[float, float] | None:
     if headlines is None:
         return None
     logs, arms = [exact.log_of(value) for value in headlines.values()], "".join(name[0] for name in headlines)
-    fit = exact.effect_of_starts(logs, arms, has_drift=len(logs) > FEW_STARTS)
+    fit = exact.effect_of_starts(logs, arms, has_drift=len(logs) > exact.FEW_STARTS)
     spread = fit[1] or None if fit else None
     if fit is None or not gate.knows(spread, "run", "a spread between starts of one arm"):
         gate.knows(fit, "run", "a start that repeats another")
@@ -161,7 +160,7 @@ def _log_figure(name: str, log: Fraction) -> Doc:
 
 def _start_figures(headlines: dict[str, Fraction], run: Run) -> Iterator[Doc]:
     speeds, arms = list(headlines.values()), "".join(name[0] for name in headlines)
-    fit = exact.effect_of_starts([exact.log_of(one) for one in speeds], arms, has_drift=len(speeds) > FEW_STARTS)
+    fit = exact.effect_of_starts([exact.log_of(one) for one in speeds], arms, has_drift=len(speeds) > exact.FEW_STARTS)
     if fit is not None:
         yield _log_figure("effect_log", fit[0])
     swapped = arms.translate(str.maketrans("AB", "BA"))

@@ -101,6 +101,16 @@ def lower_bound(fit: Fit, confidence: Fraction) -> float:
     return float(fit.effect) - bound_half(fit, confidence)
 
 
+def candidate_bound(values: Sequence[Fraction], arms: Sequence[Arm], confidence: Fraction) -> float | None:
+    """The one-sided lower bound of the candidates' mean; None where the spread between starts is not known."""
+    fit = deciding_fit(values, arms)
+    if fit is None or not fit.residual_squares:
+        return None
+    candidates = sum(arm is Arm.CANDIDATE for arm in arms)
+    error = math.sqrt(fit.start_variance / candidates)
+    return float(_means(values, arms)[Arm.CANDIDATE]) - t_quantile(float(confidence), fit.degrees) * error
+
+
 def effect_t(fit: Fit) -> float | None:
     """Effect over standard error; None where the starts of each arm are equal, which says nothing of their spread."""
     return float(fit.effect) / fit.error if fit.residual_squares else None

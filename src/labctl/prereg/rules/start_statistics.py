@@ -61,6 +61,21 @@ def confidences_are_shares(preregistration: Preregistration) -> Iterator[Finding
             yield Finding(path, f"from {LEAST_CONFIDENCE} to less than 1", gate.confidence, 'such as "0.95"')
 
 
+def reported_value_fits_the_starts(preregistration: Preregistration) -> Iterator[Finding]:
+    """The lower of two starts is a little below their mean; the lowest of many sinks with their number."""
+    decision, path = preregistration.decision, ("decision", "reported_value")
+    if decision is None:
+        return
+    candidates = sum(Arm.of_leg(leg) is Arm.CANDIDATE for leg in preregistration.schedule.order)
+    is_record = preregistration.campaign_class is CampaignClass.RECORD
+    if decision.reported_value == "confidence_bound" and candidates <= REPEATED:
+        got = f"confidence_bound of {candidates}"
+        yield Finding(path, "lower_candidate_start for one or two candidate starts", got, "write lower_candidate_start")
+    if decision.reported_value == "lower_candidate_start" and candidates > REPEATED and is_record:
+        got = f"lower_candidate_start of {candidates}"
+        yield Finding(path, "confidence_bound for a record of more than two candidate starts", got, "correct it")
+
+
 def rows_suffice(preregistration: Preregistration, suite: Suite) -> Iterator[Finding]:
     """The rows of a suite can win as often as is asked, and give an interval of the confidence that is asked."""
     rows = len(suite.prompts)
@@ -79,4 +94,5 @@ START_STATISTICS_RULES = (
     bounds_are_stated,
     bounds_are_possible,
     confidences_are_shares,
+    reported_value_fits_the_starts,
 )
