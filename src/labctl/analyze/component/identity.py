@@ -84,7 +84,7 @@ def _judge_order(findings: Findings, evidence: NativeEvidence[CardLeg], order: C
     findings.equal("environment of the order", where, environment, order.environment)
     work = {name: getattr(said, name) for name in type(order.work).model_fields}
     findings.equal("work of the order", where, work, {name: getattr(order.work, name) for name in work})
-    findings.equal("cards of the order", where, said.cards, order.cards)
+    findings.equal("cards of the order", where, said.cards, order.selection)
     findings.equal("time limit", where, said.worker.timeout_s, order.limits.timeout_s)
     ends = (order.interpreter, ISOLATED, f"{order.code}/{RUN_WORKER}", f"{order.paths.leg}/order.json")
     argv = order.argv

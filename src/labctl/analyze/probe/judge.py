@@ -82,7 +82,7 @@ def _judge_identity(findings: Findings, evidence: NativeEvidence[ProbeLeg], leg:
     folder = f"{marker.run_dir}/data/legs/{leg.folder}"
     findings.equal("folder of the order", "probe", folder, "/".join(order.paths.leg.split("/")[-4:]))
     work = (said.ranks, said.backend, said.collective, said.timeouts, said.cards)
-    asked = (order.ranks, order.backend, order.collective, order.timeouts, order.cards)
+    asked = (order.ranks, order.backend, order.collective, order.timeouts, order.selection)
     findings.equal("work of the order", "probe", work, asked)
     findings.equal("exported files of the order", "probe", code_of(evidence.packet), order.inputs)
     environment = expected_environment(evidence.packet, order, said.environment, None)
@@ -113,8 +113,8 @@ def _judge_rank_process(findings: Findings, rank: RankFiles, leg: ProbeLeg, orde
 
 
 def _judge_cards(findings: Findings, leg: ProbeLeg, order: ProbeOrder, selected: tuple[Card, ...]) -> None:
-    findings.equal("cards of the order", "probe", selected, order.selected)
-    for number, (card, own) in enumerate(zip(order.selected, order.rank_environment, strict=False)):
+    findings.equal("cards of the order", "probe", selected, order.cards)
+    for number, (card, own) in enumerate(zip(order.cards, order.rank_environment, strict=False)):
         wanted = selecting_environment(card)
         findings.equal("what selects the card", f"rank {number}", wanted, {name: own.get(name) for name in wanted})
     seen: dict[str, int] = {}
@@ -122,7 +122,7 @@ def _judge_cards(findings: Findings, leg: ProbeLeg, order: ProbeOrder, selected:
         for line in rank.lines or ():
             if isinstance(line, DeviceSet) and line.detail.uuid is not None:
                 seen[line.detail.uuid] = seen.get(line.detail.uuid, 0) + 1
-    if order.cards.vendor is not CardVendor.CPU:
+    if order.selection.vendor is not CardVendor.CPU:
         findings.equal("cards that several ranks saw as theirs", "probe", [], [one for one, n in seen.items() if n > 1])
 
 
