@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 CHECKED := src tests benchmarks campaigns scripts
 
-.PHONY: demo demo-vllm test faults check lock schemas docs clean
+.PHONY: demo demo-vllm demo-cards test faults check lock schemas docs clean
 
 demo: $(VENV)/.base
 	scripts/demo.sh campaigns/quickstart/campaign.yaml
@@ -14,6 +14,11 @@ demo-vllm: $(VENV)/.base
 	@echo "installing vLLM into .labctl/serving: about 3.5 GB and two minutes the first time; then four server starts, about three minutes"
 	scripts/serving-environment.sh .labctl/serving
 	scripts/demo.sh campaigns/vllm-cpu-ngram/campaign.yaml
+
+# A component and a probe on four sets of CPUs; needs torch, which the environment of tests has.
+demo-cards: $(VENV)/.dev
+	scripts/demo.sh campaigns/context-kv/cpu.yaml
+	scripts/demo.sh campaigns/probe/cpu.yaml
 
 test: $(VENV)/.dev
 	$(BIN)/ruff format --check $(CHECKED)
@@ -35,7 +40,7 @@ $(VENV)/.base: pyproject.toml requirements.lock
 
 $(VENV)/.dev: pyproject.toml requirements.lock
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable '.[dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable '.[dev,torch]'
 	touch $@ $(VENV)/.base
 
 # The lock holds what CI installs; make it anew after a change of dependencies.
