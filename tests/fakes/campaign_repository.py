@@ -56,7 +56,6 @@ SUITE = {
 }
 COMMAND = [
     "{python}",
-    "-I",
     "-P",
     "-m",
     "labctl.servers.reference",
@@ -161,7 +160,7 @@ class CampaignRepository:
         """Change the campaign's document and commit."""
         document = yaml.safe_load(self.campaign.read_text())
         change(document)
-        _write(self.campaign, document)
+        write_yaml(self.campaign, document)
         self.commit()
 
     def commit(self) -> None:
@@ -185,15 +184,16 @@ def command_line(*arguments: str) -> list[str]:
 def make_repository(folder: Path) -> CampaignRepository:
     """A new repository with one commit, whose author is `author@example.org`."""
     repository = CampaignRepository(folder)
-    _write(folder / "campaigns" / "hosts" / "test-host.yaml", HOST)
-    _write(folder / "campaigns" / "suites" / "two.yaml", SUITE)
-    _write(repository.campaign, CAMPAIGN)
+    write_yaml(folder / "campaigns" / "hosts" / "test-host.yaml", HOST)
+    write_yaml(folder / "campaigns" / "suites" / "two.yaml", SUITE)
+    write_yaml(repository.campaign, CAMPAIGN)
     (folder / ".gitignore").write_text("/.labctl/\n")
     repository.git("init", "-q", "-b", "main")
     repository.commit()
     return repository
 
 
-def _write(path: Path, document: object) -> None:
+def write_yaml(path: Path, document: object) -> None:
+    """Write a YAML file, with its folders."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(yaml.safe_dump(document, sort_keys=False, width=1000))

@@ -64,7 +64,7 @@ host: hosts/any-cpu.yaml
 interpreter: embedded
 service:
   engine: reference
-  command: ["{python}", -I, -P, -m, labctl.servers.reference, --host, "{host}", --port, "{port}",
+  command: ["{python}", -P, -m, labctl.servers.reference, --host, "{host}", --port, "{port}",
             --served-model-name, "labctl-{nonce}"]
   ready: {timeout_s: 60}
 treatment:

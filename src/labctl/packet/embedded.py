@@ -11,7 +11,7 @@ from labctl.prereg.treatment_kinds import ArgumentTreatment, Treatment
 
 SPECULATION_OPTION = "--speculative-config"
 COMMAND = (
-    *("{python}", "-I", "-P", "-m", "labctl.servers.reference"),
+    *("{python}", "-P", "-m", "labctl.servers.reference"),
     *("--host", "{host}", "--port", "{port}", "--served-model-name", "labctl-{nonce}"),
 )
 SPECULATION = {

@@ -54,7 +54,7 @@ host: {host}
 interpreter: {interpreter} # a key of the host profile
 service: # both arms run this, and nothing ambient gets in
   engine: reference # the embedded endpoint; replace it and the command by your engine's
-  command: ["{{python}}", -I, -P, -m, labctl.servers.reference, --host, "{{host}}", --port, "{{port}}",
+  command: ["{{python}}", -P, -m, labctl.servers.reference, --host, "{{host}}", --port, "{{port}}",
             --served-model-name, "labctl-{{nonce}}"]
   environment: {{}}
   ready: {{timeout_s: 60}}

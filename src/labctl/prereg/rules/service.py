@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import takewhile
 
 from labctl.codes import Code
 from labctl.engines.catalogue import ENGINES
@@ -17,6 +18,7 @@ from labctl.prereg.treatment_kinds import ArgumentTreatment, BinariesTreatment, 
 from labctl.prereg.words import nearest
 
 _LOOKS_LIKE_PLACEHOLDER = re.compile(r"\{\s*[A-Za-z_][A-Za-z0-9_]*\s*(?::[^{}\"]*)?\}")
+_INTERPRETER_OPTIONS = re.compile(r"-([bBdEhiIOPqsSuvVx]*)")
 BINARIES = "{binaries}"
 _BELOW_BINARIES = re.compile(r"\{binaries\}(?:/[A-Za-z0-9][A-Za-z0-9._-]*)*")
 _SEARCH_PATHS = frozenset({"LD_LIBRARY_PATH", "PYTHONPATH"})
@@ -94,6 +96,18 @@ def command_starts_with_the_interpreter(preregistration: Preregistration) -> Ite
     if preregistration.service.command[0] != "{python}":
         got = preregistration.service.command[0]
         yield Finding(("service", "command", 0), '"{python}" as the first part', got, 'start with "{python}"')
+
+
+def python_looks_at_its_environment(preregistration: Preregistration) -> Iterator[Finding]:
+    """Byte code beside an engine is in no RECORD; the variable that keeps it away must be read, by children too."""
+    parts = enumerate(preregistration.service.command[1:], start=1)
+    for index, part in takewhile(lambda numbered: numbered[1].startswith("-"), parts):
+        letters = _INTERPRETER_OPTIONS.match(part)
+        if letters and {*letters[1]} & {*"IE"}:
+            got, do = f"{part}, which ignores them", "write -P; the environment is closed already"
+            yield Finding(("service", "command", index), "an interpreter that reads PYTHON variables", got, do)
+        if letters and part[len(letters[0]) :][:1] in {*"mc"}:
+            return
 
 
 def models_are_used(preregistration: Preregistration) -> Iterator[Finding]:
@@ -190,6 +204,7 @@ SERVICE_RULES = (
     placeholders_are_known,
     address_is_ours,
     command_starts_with_the_interpreter,
+    python_looks_at_its_environment,
     models_are_used,
     binaries_are_used,
     names_are_unique,
