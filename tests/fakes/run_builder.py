@@ -10,9 +10,10 @@ What can be spoiled:
 
 - `RunBuilder(...)`: `order`, `prompts`, `tokens`, `packet` (changes to the packet's document, merged key by key, a
   treatment replaced whole), `stops` (whether a phase stop is registered), `api` (completions or chat),
-  `vocabulary`.
+  `vocabulary`, `inputs` (more pinned files by role).
 - a leg: `before`, `after` (counter values by vocabulary field; None: absent; `accepted_per_position` is a list,
-  `cache_config` the labels),  `log`, `telemetry`, `maps`, `observed_argv`, `observed_environment`, `exit_cause`.
+  `cache_config` the labels), `log`, `telemetry`, `binaries`, `maps`, `observed_argv`, `observed_environment`,
+  `exit_cause`.
 - a row: `ids`, `gap_ns`, `cached_tokens`, `finish`, `model`, `has_kernel_stamps`, `clock_step_ns`, `suspended_ns`,
   `edit_body` (event-stream bytes to bytes), `edit_response` (HTTP response bytes to bytes), `ended`, `merge_reads`,
   `pause` (after which event, for how many ns).
@@ -133,6 +134,7 @@ class LegScript:
     after: dict[str, Counted]
     log: bytes = b"INFO starting\r\nINFO ready\n"
     telemetry: bytes | None = None
+    binaries: str | None = None
     maps: bytes = b"/usr/lib/libc.so.6\t08:01 12\n/usr/lib/libm.so.6\t08:01 13\n"
     observed_argv: Callable[[tuple[str, ...]], tuple[str, ...]] = tuple
     observed_environment: Callable[[dict[str, str]], dict[str, str]] = dict
@@ -159,6 +161,7 @@ class RunBuilder:
     stops: bool = True
     api: Api = Api.COMPLETIONS
     vocabulary: EngineVocabulary = VOCABULARY
+    inputs: dict[str, bytes] = field(default_factory=dict)
     packet: dict[str, object] = field(default_factory=dict)
     gap_ns: dict[str, int] = field(default_factory=lambda: {"A": 1_000_000, "B": 1_400_000})
     edits: dict[str, Edit] = field(default_factory=dict)
@@ -333,6 +336,7 @@ class RunBuilder:
             "packet/packet.json": packet.canonical(),
             "packet/prereg.yaml": PREREG_YAML,
             "packet/engine.json": self.vocabulary.canonical(),
+            **{f"packet/inputs/{role}": data for role, data in self.inputs.items()},
             "packet/inputs/suite.yaml": self._suite_bytes(),
             "packet/inputs/oracle.json": self._oracle_bytes(),
             **({"packet/inputs/noise.json": self.noise} if self.noise else {}),
@@ -386,7 +390,7 @@ class RunBuilder:
         nonce = sha256_hex(f"{marker.nonce}:{leg.name}".encode())[:32]
         values = StartValues(
             python="/opt/python", host="127.0.0.1", port=18000 + leg.index, nonce=nonce, leg_dir=paths.scratch,
-            cache_dir=paths.cache, models={},
+            cache_dir=paths.cache, models={}, binaries=leg.binaries,
         )  # fmt: skip
         arm, registered = Arm.of_leg(leg.name), packet.preregistration
         workload = registered.workload

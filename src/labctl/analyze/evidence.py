@@ -1,7 +1,7 @@
 """What one run says, parsed and held together: the only thing that gates see."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from labctl.analyze.counters import Counters
 from labctl.analyze.stream import StreamRow
@@ -67,6 +67,8 @@ class RunEvidence:
     conflicts: tuple[Problem, ...]
     host: HostIdentity | None = None
     """What the machine is; None where that was not recorded."""
+    binary_sets: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """The paths in each set of compiled files by the set's key; empty where the arms differ in none."""
     noise: NoiseRecord | None = None
     """The registered noise record; None where none is, or it cannot be read."""
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from labctl.analyze.binary_sets import read_binary_sets
 from labctl.analyze.evidence import LegEvidence, RunEvidence, conflict
 from labctl.analyze.files import EvidenceFiles, require_readable
 from labctl.analyze.host_conflicts import copy_conflicts, host_conflicts
@@ -78,7 +79,7 @@ def _opened(reader: RecordReader, *, is_bare: bool) -> RunEvidence:
     reader.problems += packet_conflicts(evidence)
     if not is_bare:
         reader.problems += [*pinned_conflicts(packet, reader.files), *copy_conflicts(reader, evidence)]
-    return evidence
+    return replace(evidence, binary_sets=read_binary_sets(reader, packet))
 
 
 def _suite(files: EvidenceFiles) -> Suite:

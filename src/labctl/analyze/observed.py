@@ -21,6 +21,8 @@ class ObservedStart(NamedTuple):
     leg: str
     argv: tuple[str, ...]
     environment: dict[str, str]
+    binaries: str | None
+    """The folder of compiled files, where the arms differ in it."""
 
 
 def observed_differences(evidence: RunEvidence) -> tuple[str, ...] | None:
@@ -56,7 +58,8 @@ def _observed(evidence: RunEvidence, leg: LegEvidence) -> ObservedStart | None:
     values = start_values(packet, leg.order)
     argv = substitute_back(root.argv, arm_argv(packet.preregistration, leg.arm), values)
     template = environment_template(packet, leg.order, leg.arm)
-    return ObservedStart(leg.name, argv, generic_environment(evidence, leg.order, root.environment, template))
+    environment = generic_environment(evidence, leg.order, root.environment, template)
+    return ObservedStart(leg.name, argv, environment, values.binaries)
 
 
 def _differences(one: ObservedStart, other: ObservedStart) -> list[str]:
@@ -65,6 +68,8 @@ def _differences(one: ObservedStart, other: ObservedStart) -> list[str]:
         for tag, i1, i2, j1, j2 in SequenceMatcher(None, one.argv, other.argv, autojunk=False).get_opcodes()
         if tag != "equal"
     ]
+    if one.binaries != other.binaries:
+        lines.append(f"compiled files from {one.binaries} in {one.leg}, from {other.binaries} in {other.leg}")
     for name in sorted({*one.environment, *other.environment}):
         sides = one.environment.get(name), other.environment.get(name)
         if sides[0] != sides[1]:

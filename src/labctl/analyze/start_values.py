@@ -13,7 +13,9 @@ def start_values(packet: EndpointPacket, order: WorkOrder) -> StartValues:
     """What each placeholder stood for; interpreter and model paths are read off the work order's own arguments."""
     template = arm_argv(packet.preregistration, order.arm)
     found: dict[str, str] = {}
-    for part, observed in zip(template, order.argv, strict=False):
+    own = arm_environment(packet.preregistration, order.arm)
+    seen = [(part, order.environment.get(name, "")) for name, part in own.items()]
+    for part, observed in [*zip(template, order.argv, strict=False), *seen]:
         found |= {name: value for name, value in _captured(part, observed).items() if name not in found}
     names = {source.name for source in packet.preregistration.models}
     return StartValues(
@@ -23,6 +25,7 @@ def start_values(packet: EndpointPacket, order: WorkOrder) -> StartValues:
         nonce=order.nonce,
         leg_dir=order.paths.scratch,
         cache_dir=order.paths.cache,
+        binaries=found.get("binaries"),
         models={name: found.get(f"model:{name}") or "unknown" for name in sorted(names)},
     )
 

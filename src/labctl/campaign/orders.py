@@ -103,7 +103,8 @@ def start_values(
             source.name: str(machine_key(packet.host.models, source.name, plan.roots.repository))
             for source in preregistration.models
         },
-        binaries=binaries and str(machine_key(packet.host.binaries, binaries, plan.roots.repository)),
+        # resolved, because that is how the kernel names what is mapped from there
+        binaries=binaries and str(machine_key(packet.host.binaries, binaries, plan.roots.repository).resolve()),
     )
 
 

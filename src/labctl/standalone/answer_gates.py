@@ -36,9 +36,34 @@ def identity(gate: Gate, run: Run, _: Doc) -> None:
             mapped = [_mapped_files(one) for one in (legs[0], leg)]
             if gate.knows(None if None in mapped else mapped, leg.name, "a list of mapped files"):
                 gate.same(leg.name, f"mapped files, as in {legs[0].name}", *mapped)
+    _binary_origin(gate, run)
     spans = [(leg.started["mono_ns"], leg.exit["mono_ns"]) for leg in run.legs if leg.started and leg.exit]
     gate.holds("run", f"starts in turn: {spans}", is_met=all(one[1] < two[0] for one, two in pairwise(spans)))
     gate.checks = gate.checks if run.legs else 0
+
+
+def _binary_origin(gate: Gate, run: Run) -> None:
+    """Compiled files in which the arms differ come from the arm's own pinned folder alone."""
+    treatment, folders = run.prereg["treatment"] or {}, {"A": set[str](), "B": set[str]()}
+    for leg in run.legs if "binaries" in treatment else ():
+        key = treatment["control" if leg.name[0] == "A" else "candidate"]
+        lines = run.files.get(f"packet/inputs/binaries-{key}.sha256", b"").decode("utf-8", "replace").splitlines()
+        listed = {line[66:] for line in lines if line}
+        folder = run.start_values(leg.order).get("{binaries}") if leg.order and leg.maps is not None else None
+        if gate.knows(folder, leg.name, "a folder of compiled files, or a list of maps"):
+            folders[leg.name[0]].add(folder)
+            text = (leg.maps or b"").decode("utf-8", "backslashreplace")
+            mapped = {line.split("\t")[0] for line in text.splitlines()}
+            inside = {path.removeprefix(f"{folder}/") for path in mapped if path.startswith(f"{folder}/")}
+            others = {path for path in mapped if not path.startswith(f"{folder}/")}
+            names = {path.rpartition("/")[2] for path in listed}
+            gate.holds(leg.name, f"a pinned file mapped from {folder}", is_met=bool(inside & listed))
+            gate.same(leg.name, "files of its folder that no manifest lists", set(), inside - listed)
+            strangers = {path for path in others if path.rpartition("/")[2] in names}
+            gate.same(leg.name, "files of the set from elsewhere", set(), strangers)
+    if "binaries" in treatment:
+        gate.same("run", "folders that both arms had", set(), folders["A"] & folders["B"])
+        gate.holds("run", f"one folder an arm: {folders}", is_met=all(len(known) <= 1 for known in folders.values()))
 
 
 def _one_server(gate: Gate, run: Run, leg: Leg, process: Doc) -> None:

@@ -28,7 +28,9 @@ from .wire_reading import read_stamps
 
 NAME = "standalone"
 Counters = dict[str, dict[tuple[tuple[str, str], ...], Fraction]]
-PLACEHOLDER = re.compile(r"(\{(?:python|host|port|nonce|leg_dir|cache_dir|model:[A-Za-z0-9][A-Za-z0-9._-]{0,127})\})")
+PLACEHOLDER = re.compile(
+    r"(\{(?:python|host|port|nonce|leg_dir|cache_dir|binaries|model:[A-Za-z0-9][A-Za-z0-9._-]{0,127})\})"
+)
 FIXED = {"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "PATH": "/usr/local/bin:/usr/bin:/bin", "TZ": "UTC"}
 FIXED |= {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1"}
 FIRST_PAIR = 2
@@ -304,6 +306,6 @@ class Run:
         side = treatment.get("control" if arm == "A" else "candidate")
         if side is not None and "argument" in treatment:
             argv += [treatment["argument"], *([] if side is True else [side])]
-        elif side is not None:
+        elif side is not None and "environment" in treatment:
             environment[treatment["environment"]] = side
         return argv, environment

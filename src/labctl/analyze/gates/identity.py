@@ -4,6 +4,7 @@ import re
 from itertools import pairwise
 
 from labctl.analyze.evidence import LegEvidence, RunEvidence
+from labctl.analyze.gates.binary_origin import judge_binary_origin
 from labctl.analyze.gates.findings import Findings
 from labctl.analyze.start_values import environment_template, expected_environment, start_values
 from labctl.errors import MalformedRecord
@@ -33,6 +34,7 @@ def judge_identity(evidence: RunEvidence) -> GateOutcome:
         _judge_models(findings, evidence, leg, leg.process)
     _judge_machine(findings, evidence)
     _judge_libraries(findings, evidence)
+    judge_binary_origin(findings, evidence)
     _judge_times(findings, evidence)
     return findings.outcome()
 
