@@ -30,7 +30,8 @@ def contradictions(run: Run) -> Iterator[str]:
             yield from leg_contradictions(run, leg)
             if leg.process:
                 yield from request_contradictions(run, leg, leg.process)
-    yield from _journal_contradictions(run)
+    closed = [leg.name for leg in run.legs if leg.manifest_sha256]
+    yield from journal_contradictions(run, closed, [leg.name for leg in run.legs])
     has_stopped = bool(run.happened("phase_stopped"))
     if has_stopped or run.happened("phase_answered"):
         pinned = sorted((one["name"], one["sha256"]) for one in packet["analyzers"])
@@ -41,11 +42,13 @@ def contradictions(run: Run) -> Iterator[str]:
         yield from unequal("data/phase1", *(("legs", manifests, answer["legs"]) for answer in run.answers))
 
 
-def _journal_contradictions(run: Run) -> Iterator[str]:
+def journal_contradictions(run: Run, with_manifest: list[str], there: list[str]) -> Iterator[str]:
+    """Illegal steps, times that go back, and an end that the journal does not tell, given the legs that are there."""
+    may_stop = (run.prereg.get("schedule") or {}).get("stop_after_first_pair", False)
     state, closed, answers, before_ns = "opened", 0, 0, 0
     for number, entry in enumerate(run.journal, start=1):
         event, leg, where = entry["event"], entry["leg"], f"data/journal.jsonl:{number}"
-        is_due = run.prereg["schedule"]["stop_after_first_pair"] and closed == FIRST_PAIR and not answers
+        is_due = may_stop and closed == FIRST_PAIR and not answers
         next_leg = run.order[closed] if closed < len(run.order) else None
         legal = {"leg_started": leg == next_leg and not is_due, "leg_closed": leg == next_leg, "phase_answered": is_due}
         legal |= {"phase_stopped": is_due, "run_closed": state == "stopped" or next_leg is None}
@@ -60,8 +63,8 @@ def _journal_contradictions(run: Run) -> Iterator[str]:
     if run.outcome:
         yield from unequal("data/outcome.json", ("closed", run.happened("leg_closed"), run.outcome["legs_closed"]))
     if run.outcome and not run.is_aborted:  # a killed controller leaves its journal at any legal place
-        surplus = [leg.name for leg in run.legs if leg.name not in wanted]
+        surplus = [name for name in there if name not in wanted]
         sides = ("closed", run.outcome["outcome"] == "phase_stopped"), (state, bool(run.happened("phase_stopped")))
         yield from unequal("data/journal.jsonl", ("end, phase stop", *sides))
-    lacking = sorted({*wanted} - {leg.name for leg in run.legs if leg.manifest_sha256})
+    lacking = sorted({*wanted} - {*with_manifest})
     yield from unequal("data/legs", ("legs not closed, legs too many", ([], []), (lacking, surplus)))
