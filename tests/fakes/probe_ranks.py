@@ -33,10 +33,10 @@ class ProbeRun:
         return tuple(line.stage for line in self.lines(rank))
 
 
-def run_ranks(folder: Path, ranks: int = 2, programs: Mapping[int, Path] | None = None) -> ProbeRun:
+def run_ranks(folder: Path, ranks: int = 2, programs: Mapping[int, Path] | None = None, stage_s: int = 15) -> ProbeRun:
     """Run all ranks to their end; a rank may run another program in the place of `run_probe.py`."""
     code, leg = export_modules(folder), folder / "leg"
-    order = _write_order(leg, code, ranks)
+    order = _write_order(leg, code, ranks, stage_s)
     started = []
     for rank in range(ranks):
         program = code / "labctl" / "component" / "run_probe.py"
@@ -58,7 +58,7 @@ def run_ranks(folder: Path, ranks: int = 2, programs: Mapping[int, Path] | None 
     return ProbeRun(leg, statuses, tuple((folder / f"rank-{rank}.log").read_text() for rank in range(ranks)))
 
 
-def _write_order(leg: Path, code: Path, ranks: int) -> Path:
+def _write_order(leg: Path, code: Path, ranks: int, stage_s: int) -> Path:
     leg.mkdir()
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -73,7 +73,7 @@ def _write_order(leg: Path, code: Path, ranks: int) -> Path:
         "backend": "gloo",
         "cards": [{"vendor": "cpu"}] * ranks,
         "collective": {"operation": "all_reduce", "dtype": "float32", "elements": 1000, "expected": "sum_of_ranks"},
-        "timeouts": {"stage_s": 15, "total_s": 60},
+        "timeouts": {"stage_s": stage_s, "total_s": 60},
         "address": "127.0.0.1",
         "port": port,
     }

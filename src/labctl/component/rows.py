@@ -52,6 +52,7 @@ class Boundaries:
         self.records: list[Record] = []
         self.challenges: list[str] = []
         self.snapshots: list[Tensor] = []
+        self._alive: list[Tensor] = []  # or the candidate's first buffers could lie where the control's tensors were
 
     def at(self, name: str, tensor: Tensor) -> None:
         """Record a boundary as it is now; later writes to the tensor do not change the record."""
@@ -65,6 +66,7 @@ class Boundaries:
             self.records.append(record)
             self.challenges.append(challenged)
             self.snapshots.append(snapshot)
+            self._alive.append(tensor)
 
     def require_all(self, side: str) -> None:
         """Refuse a side that left boundaries out."""
