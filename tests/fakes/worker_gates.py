@@ -21,7 +21,7 @@ def failed_gates(said: ComponentPreregistration, run: WorkerRun) -> dict[str, st
     """Every gate that does not pass, with its first miss."""
     worked = Worked("card0", said, run.pre_import, run.rows, run.component)
     assert said.checkpoint is not None
-    judges: dict[str, Callable[[Findings], None]] = {
+    judges: dict[str, Callable[[Findings], object]] = {
         "complete_rows": partial(judge_complete_rows, worked=worked),
         "fresh": partial(judge_fresh, every=[worked]),
         "layouts": partial(judge_layouts, worked=worked),
