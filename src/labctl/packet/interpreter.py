@@ -17,6 +17,7 @@ from labctl.packet.model import Interpreter
 from labctl.prereg.host_profile import HostProfile
 
 THIS_INTERPRETER = "self"
+_HOOKS = ("sitecustomize", "usercustomize")
 _TIMEOUT_S = 60
 _QUESTION = """
 import json, sys
@@ -98,13 +99,51 @@ def describe_interpreter(facts: InterpreterFacts, key: str) -> Interpreter:
         version=facts.answer.version,
         distributions_sha256=sha256_hex("".join(f"{name}\n" for name in names).encode()),
         pth_files=tuple(sorted({file.name for file in pth_files(facts)})),
-        pth_sha256=tuple(sorted(f"{sha256_file(file)[0]}  {file.name}" for file in pth_files(facts))),
+        pth_sha256=_digest_lines(pth_files(facts)),
+        startup_sha256=_digest_lines(startup_files(facts)),
+        records_sha256=sha256_hex("".join(f"{line}\n" for line in _record_lines(facts)).encode()),
     )
 
 
 def pth_files(facts: InterpreterFacts) -> tuple[Path, ...]:
     """The `.pth` files on an interpreter's path: lines of code that it runs at every start, isolated or not."""
     return tuple(file for entry in facts.answer.path for file in sorted(Path(entry).glob("*.pth")))
+
+
+def startup_files(facts: InterpreterFacts) -> tuple[Path, ...]:
+    """Every file by which an interpreter can be told what to do at its start, from wherever it is on its path."""
+    folders = [Path(entry) for entry in facts.answer.path]
+    hooks = [file for folder in folders for name in _HOOKS for file in folder.glob(f"{name}.*") if file.is_file()]
+    hooks += [file for folder in folders for name in _HOOKS for file in folder.glob(f"{name}/__init__.*")]
+    settings = [folder / "pyvenv.cfg" for folder in Path(facts.answer.executable).parents[:2]]
+    return tuple(sorted({*hooks, *(file for file in settings if file.is_file())}))
+
+
+def record_files(facts: InterpreterFacts) -> tuple[Path, ...]:
+    """The RECORD of every installed distribution that has one."""
+    found = (_record_file(distribution) for distribution in facts.distributions)
+    return tuple(sorted({file for file in found if file is not None}))
+
+
+def _record_lines(facts: InterpreterFacts) -> list[str]:
+    lines = []
+    for found in facts.distributions:
+        file = _record_file(found)
+        digest = "none" if file is None else sha256_file(file)[0]
+        lines.append(f"{_normal(found.name)}=={found.version} {digest}")
+    return sorted(lines)
+
+
+def _record_file(found: importlib.metadata.Distribution) -> Path | None:
+    """Found by its place, not by what it lists: a list of hundreds of thousands of files need not be parsed for it."""
+    if not isinstance(found, importlib.metadata.PathDistribution):
+        return None
+    file = Path(str(found._path)) / "RECORD"  # noqa: SLF001 (no other name leads to the folder of the metadata)
+    return file if file.is_file() else None
+
+
+def _digest_lines(files: tuple[Path, ...]) -> tuple[str, ...]:
+    return tuple(sorted(f"{sha256_file(file)[0]}  {file.name}" for file in files))
 
 
 def _distributions(path: tuple[str, ...]) -> Iterator[importlib.metadata.Distribution]:

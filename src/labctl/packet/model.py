@@ -116,6 +116,10 @@ class Interpreter(FrozenModel):
     """Names of `.pth` files in its site-packages, sorted: code that isolation does not stop."""
     pth_sha256: tuple[Line, ...] | None = Field(default=None, exclude_if=_is_absent)
     """The same as `sha256sum` lines; null in packets of before this was pinned."""
+    startup_sha256: tuple[Line, ...] | None = Field(default=None, exclude_if=_is_absent)
+    """`sha256sum` lines of what else steers every start: `sitecustomize`, `usercustomize`, `pyvenv.cfg`."""
+    records_sha256: Sha256 | None = Field(default=None, exclude_if=_is_absent)
+    """Digest of a sorted line `name==version RECORD-digest` for each installed distribution."""
 
 
 class Tool(FrozenModel):
@@ -124,7 +128,7 @@ class Tool(FrozenModel):
     version: Line
     """Its version."""
     tree_dirhash: Sha256
-    """`dirHash` over its Python files."""
+    """`dirHash` over its files, but for compiled byte code in `__pycache__`."""
 
 
 class PinnedAnalyzer(FrozenModel):

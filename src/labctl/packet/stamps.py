@@ -14,7 +14,13 @@ from labctl.codes import Code
 from labctl.errors import BrokenEvidence, Problem
 from labctl.packet.git_objects import ObjectReader
 from labctl.packet.installed import CODE_SUFFIXES, installed_package
-from labctl.packet.interpreter import InterpreterFacts, ask_interpreter, interpreter_path
+from labctl.packet.interpreter import (
+    InterpreterFacts,
+    ask_interpreter,
+    interpreter_path,
+    record_files,
+    startup_files,
+)
 from labctl.packet.machine import machine_key
 from labctl.packet.model import Packet
 from labctl.packet.tool import PACKAGE_FOLDER
@@ -96,7 +102,8 @@ def _what(before: Stamp | None, now: Stamp | None) -> str:
 
 def _own_parts(facts: InterpreterFacts) -> Part:
     site = tuple(WatchedFolder(entry, (".pth",), Depth.FOLDER) for entry in facts.answer.path)
-    return (facts.path.resolve(),), (*site, WatchedFolder(str(PACKAGE_FOLDER), (".py",)))
+    files = (facts.path.resolve(), *startup_files(facts), *record_files(facts))
+    return files, (*site, WatchedFolder(str(PACKAGE_FOLDER), CODE_SUFFIXES))
 
 
 def _source_parts(packet: Packet, repository: Path, facts: InterpreterFacts) -> Iterator[Part]:

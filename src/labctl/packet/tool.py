@@ -40,7 +40,7 @@ ANALYZER_PARTS = (
 
 
 def tool_identity() -> Tool:
-    """The version of labctl and the `dirHash` of all its Python files."""
+    """The version of labctl and the `dirHash` of all its files."""
     return Tool(version=labctl.__version__, tree_dirhash=_dirhash_of_parts((".",)))
 
 
@@ -74,5 +74,10 @@ def _dirhash_of_parts(parts: tuple[str, ...]) -> str:
     files: set[Path] = set()
     for part in parts:
         path = PACKAGE_FOLDER / part
-        files.update(path.rglob("*.py") if path.is_dir() else {path} & set(path.parent.glob("*.py")))
+        files.update(file for file in (path.rglob("*") if path.is_dir() else (path,)) if _is_own(file))
     return dirhash_of_files(PACKAGE_FOLDER, sorted(files))
+
+
+def _is_own(file: Path) -> bool:
+    """Whether a file is part of labctl: code of any kind, and what it reads; not what Python compiles beside it."""
+    return file.is_file() and file.parent.name != "__pycache__"
