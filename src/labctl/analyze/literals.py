@@ -6,6 +6,7 @@ matched. Alternatives give one text each; what may be absent, a class or a look-
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 Literals = frozenset[bytes]
 NONE: Literals = frozenset()
@@ -16,6 +17,7 @@ _NAMED = re.compile(r"\?P<[A-Za-z_][A-Za-z0-9_]*>")
 _ZERO_WIDTH = "bBAZ"
 
 
+@lru_cache(maxsize=1024)  # every start of a run is searched for the same patterns
 def needed_literals(pattern: str) -> Literals:
     """The texts one of which every match holds; empty where there is no telling."""
     reader = _Reader(pattern)

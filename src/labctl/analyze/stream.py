@@ -1,6 +1,7 @@
 """One row from its wire facts: tokens with arrival stamps, text, usage, and every reason why it may not count."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
 
@@ -60,7 +61,7 @@ class StreamRow:
     @property
     def prompt_ids_sha256(self) -> str | None:
         """The digest of the canonical JSON list of prompt token ids."""
-        return None if self.prompt_token_ids is None else sha256_hex(canonical_json(list(self.prompt_token_ids)))
+        return None if self.prompt_token_ids is None else _ids_sha256(self.prompt_token_ids)
 
     @property
     def is_whole(self) -> bool:
@@ -80,6 +81,11 @@ class StreamRow:
                 return event
         message = f"token {token} of {last + 1}"
         raise IndexError(message)
+
+
+@lru_cache(maxsize=4096)  # every start of a run is asked the same prompts
+def _ids_sha256(token_ids: tuple[int, ...]) -> str:
+    return sha256_hex(canonical_json(list(token_ids)))
 
 
 def read_row(wire: WireRow) -> StreamRow:

@@ -80,6 +80,8 @@ def is_exact(row: StreamRow, wanted: ExpectedRow) -> bool:
 
 def first_difference(observed: tuple[int, ...], expected: tuple[int, ...]) -> int | None:
     """The first position (0-based) at which two token lists differ, or None where they are equal."""
+    if observed == expected:
+        return None
     for position, (one, other) in enumerate(zip(observed, expected, strict=False)):
         if one != other:
             return position
