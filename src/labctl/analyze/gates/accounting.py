@@ -10,6 +10,7 @@ from labctl.analyze.evidence import LegEvidence, RunEvidence
 from labctl.analyze.figures import figure
 from labctl.analyze.gates.cold import counter_delta
 from labctl.analyze.gates.findings import Findings
+from labctl.analyze.speculation import Speculation, cycle_ms
 from labctl.prereg.gate_kinds import Accounting, gate_id
 from labctl.records.verdict import GateOutcome
 
@@ -127,9 +128,7 @@ def _judge_survival(findings: Findings, where: str, delta: CounterDelta, drafts:
     if len(survival) >= FLAT_POSITIONS and survival[0] > 0:
         findings.figures.append(figure(SURVIVAL_RATIO, where, survival[-1] / survival[0], "share"))
     if drafts > 0:
-        findings.add(
-            figure(f"survival_{place}", where, value / drafts, "share") for place, value in enumerate(survival)
-        )
+        findings.add(Speculation(drafts, Fraction(0), Fraction(0), tuple(survival)).survival_figures(where))
 
 
 def _add_rates(
@@ -140,11 +139,7 @@ def _add_rates(
         figure(name, where, value, "count")
         for name, value in (("drafts", drafts), ("draft_tokens", draft_tokens), ("accepted_tokens", accepted))
     )
-    if draft_tokens > 0:
-        findings.figures.append(figure("acceptance_rate", where, accepted / draft_tokens, "share"))
-    if drafts > 0:
-        findings.figures.append(figure("accepted_per_cycle", where, accepted / drafts, "tokens"))
-        findings.figures.append(figure("emitted_per_cycle", where, 1 + accepted / drafts, "tokens"))
-        seconds = delta.grown("request_decode_time_sum")
-        if seconds is not None:
-            findings.figures.append(figure("cycle_ms", where, seconds * 1000 / drafts, "ms"))
+    findings.add(Speculation(drafts, draft_tokens, accepted).rates(where))
+    seconds = delta.grown("request_decode_time_sum")
+    if drafts > 0 and seconds is not None:
+        findings.figures.append(figure("cycle_ms", where, cycle_ms(seconds, drafts), "ms"))
