@@ -9,14 +9,14 @@ from labctl.prereg.field_types import GateId, is_absent
 
 
 class Drift(FrozenModel):
-    """The starts of each arm lie close together; where they do not, the host changed and the effect means nothing."""
+    """The first and last start of each arm lie close together; else the host changed, and the effect means nothing."""
 
     kind: Literal["drift"]
     """The gate's kind."""
     id: GateId | None = None
     """Its id; the kind where absent."""
     max_percent: DecimalText | None = Field(default=None, exclude_if=is_absent)
-    """The fastest start of an arm over its slowest, at most; null: half of the planned effect, 1 at most."""
+    """The faster of the two over the slower, at most; null: half of the planned effect, 1 at most."""
 
 
 class Consistency(FrozenModel):

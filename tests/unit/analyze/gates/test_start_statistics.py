@@ -181,6 +181,12 @@ def test_limits_are_met_to_the_last_digit() -> None:
     assert judged(Separation(kind="separation", margin_percent="60"), **speeds) is GateResult.FAILED
 
 
+def test_of_more_starts_the_first_and_the_last_of_each_arm_show_the_drift() -> None:
+    speeds: dict[str, Speeds] = {"A1": 100, "B1": 200, "B2": 250, "A2": 125, "B3": 160, "A3": 80, "A4": 100, "B4": 200}
+    assert judged(Drift(kind="drift", max_percent="0"), **speeds) is GateResult.PASSED
+    assert judged(Drift(kind="drift", max_percent="1"), **{**speeds, "B4": 250}) is GateResult.FAILED
+
+
 def test_a_bound_that_rounding_could_move_over_its_limit_is_not_judged() -> None:
     speeds = run_speeds(evidence_with_speeds(A1=100, B1=200, B2=250, A2=125), FULL)
     gate = Effect(kind="effect")
