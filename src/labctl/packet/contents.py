@@ -10,6 +10,7 @@ from labctl.durable import read_regular
 from labctl.packet.model import CampaignRepository, PinnedFile
 from labctl.prereg.any_campaign import AnyPreregistration
 from labctl.prereg.campaign_files import LoadedCampaign
+from labctl.prereg.gate_kinds import CleanLog, gate_id
 from labctl.prereg.host_profile import HostProfile
 from labctl.prereg.model import Preregistration
 from labctl.prereg.treatment_kinds import BinariesTreatment
@@ -82,6 +83,11 @@ def binaries_role(key: str) -> str:
     return f"binaries-{key}.sha256"
 
 
+def good_log_role(gate: CleanLog) -> str:
+    """The role of the log that a gate's patterns are held against."""
+    return f"good-{gate_id(gate)}.log"
+
+
 def patch_role(source: int, file: str) -> str:
     """The role of one patch of a source's series, by the source's place; the roles sort as the names do."""
     return f"patch-{source}-{file}"
@@ -110,7 +116,14 @@ def _input_paths(campaign: LoadedCampaign) -> Iterator[tuple[str, Path]]:
         yield "noise.json", campaign.noise_record.path
     for model in said.models:
         yield manifest_role(model.name), root / model.manifest
-    if isinstance(said.treatment, BinariesTreatment):
-        yield from ((binaries_role(key), root / path) for key, path in said.treatment.manifests().items())
+    yield from _treatment_and_gate_paths(said, root)
     for index, patches in campaign.patches.items():
         yield from ((patch_role(index, path.name), path) for path in patches)
+
+
+def _treatment_and_gate_paths(said: Preregistration, root: Path) -> Iterator[tuple[str, Path]]:
+    if isinstance(said.treatment, BinariesTreatment):
+        yield from ((binaries_role(key), root / path) for key, path in said.treatment.manifests().items())
+    for gate in said.gates:
+        if isinstance(gate, CleanLog) and gate.good_log is not None:
+            yield good_log_role(gate), root / gate.good_log

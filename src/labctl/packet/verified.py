@@ -6,6 +6,7 @@ from labctl.packet.class_rules import refuse_unfit_class
 from labctl.packet.contents import EndpointSubject, Ground, Progress, Subject
 from labctl.packet.engine import FrozenEngine, freeze_engine, freeze_worker_side
 from labctl.packet.environment import environment_allowed
+from labctl.packet.good_log import hold_against_good_logs
 from labctl.packet.host_checks import run_host_checks
 from labctl.packet.model import HostCheckResult, PinnedAnalyzer, Tool
 from labctl.packet.tool import analyzer_identities, tool_identity
@@ -43,4 +44,5 @@ def _engine(subject: Subject, ground: Ground, progress: Progress) -> FrozenEngin
     engine = freeze_engine(subject, ground, progress)
     if engine.vocabulary is not None:
         refuse_unfit_class(subject, engine.vocabulary)
+        hold_against_good_logs(subject, ground, engine.vocabulary, progress)
     return engine

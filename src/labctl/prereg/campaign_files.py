@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from labctl.prereg.campaign_file import Attempt, Loaded
+from labctl.prereg.gate_kinds import CleanLog
 from labctl.prereg.host_profile import HostProfile
 from labctl.prereg.load import try_host_profile, try_preregistration, try_suite
 from labctl.prereg.model import GitSource, Preregistration, TeacherOracle
@@ -30,13 +31,14 @@ class LoadedCampaign:
     allowed_signers: Path | None
     noise_record: Loaded[NoiseRecord] | None
     patches: dict[int, tuple[Path, ...]]
+    good_logs: tuple[Path, ...] = ()
 
     def paths(self) -> tuple[Path, ...]:
         """Every file of the campaign, the preregistration first."""
         oracle = [] if self.oracle is None else [self.oracle.path]
         manifests = [manifest.path for manifest in self.models.values()]
         noise = None if self.noise_record is None else self.noise_record.path
-        named = [path for path in (self.allowed_signers, noise) if path is not None]
+        named = [path for path in (self.allowed_signers, noise, *self.good_logs) if path is not None]
         patches = [path for series in self.patches.values() for path in series]
         first = [self.preregistration.path, self.host.path, self.suite.path]
         return tuple(dict.fromkeys([*first, *oracle, *manifests, *named, *patches]))
@@ -82,6 +84,7 @@ def _campaign(files: NamedFiles[Preregistration]) -> LoadedCampaign | None:
         for index, source in enumerate(said.sources)
         if isinstance(source, GitSource)
     }
+    good_logs = _good_logs(files)
     _hold_together(files, host, suite, oracle)
     if noise.loaded is not None:
         files.add(noise_fits(said, noise.loaded.model))
@@ -89,7 +92,7 @@ def _campaign(files: NamedFiles[Preregistration]) -> LoadedCampaign | None:
     if host.loaded is None or suite.loaded is None:
         return None
     found = (files.preregistration, files.root, host.loaded, suite.loaded, oracle.loaded)
-    return LoadedCampaign(*found, models, signers, noise.loaded, patches)
+    return LoadedCampaign(*found, models, signers, noise.loaded, patches, good_logs)
 
 
 def _binary_manifests(files: NamedFiles[Preregistration]) -> dict[str, Loaded[ModelManifest] | None]:
@@ -99,6 +102,13 @@ def _binary_manifests(files: NamedFiles[Preregistration]) -> dict[str, Loaded[Mo
         return {}
     sides = ("control_manifest", treatment.control_manifest), ("candidate_manifest", treatment.candidate_manifest)
     return {f"{key}/": files.read(("treatment", key), name, try_model_manifest).loaded for key, name in sides}
+
+
+def _good_logs(files: NamedFiles[Preregistration]) -> tuple[Path, ...]:
+    gates = enumerate(files.preregistration.model.gates)
+    named = [(index, gate.good_log) for index, gate in gates if isinstance(gate, CleanLog)]
+    found = (files.here(("gates", index, "good_log"), name) for index, name in named)
+    return tuple(path for path in found if path is not None)
 
 
 def _hold_together(
