@@ -19,7 +19,7 @@ class Code(StrEnum):
     WRONG_VALUE = "WRONG_VALUE"  # right type, not allowed here
     RULE = "RULE"  # two fields contradict each other
     UNKNOWN_PLACEHOLDER = "UNKNOWN_PLACEHOLDER"
-    BAD_PATH = "BAD_PATH"  # a referenced campaign file is absent, or leaves the campaign folder
+    BAD_PATH = "BAD_PATH"  # a file that is named is absent, leaves the campaign folder, or is pinned by nothing
     BAD_JSON = "BAD_JSON"  # JSON that is not strict: syntax, NaN, duplicate key, trailing text
     # Freezing
     DIRTY_SOURCE = "DIRTY_SOURCE"

@@ -16,6 +16,7 @@ from labctl.packet.interpreter import InterpreterFacts, ask_interpreter, describ
 from labctl.packet.machine import machine_key
 from labctl.packet.model import FrozenModelFiles, FrozenSource, Interpreter
 from labctl.packet.model_files import verify_model
+from labctl.packet.named_paths import unpinned_paths
 from labctl.packet.patch_series import Patch, prove_series
 from labctl.prereg.model import GitSource, Preregistration
 from labctl.prereg.treatment_kinds import BinariesTreatment
@@ -71,6 +72,7 @@ def freeze_engine(subject: EndpointSubject, ground: Ground, progress: Progress) 
         models.append(faults.of(partial(_freeze_model, model.name, subject, ground.repository)))
     binaries = [faults.of(partial(_freeze_binaries, key, subject, ground)) for key in binary_keys(said)]
     kept = tuple(filter(None, binaries))
+    faults.problems += unpinned_paths(subject, ground.repository, facts)
     if faults.problems or vocabulary is None:
         raise FreezeRefused(faults.problems)
     interpreter = describe_interpreter(facts, said.interpreter)

@@ -24,6 +24,7 @@ ANALYZER_PARTS = (
     "errors.py",
     "frozen.py",
     "packet/__init__.py",
+    "packet/contents.py",
     "packet/environment.py",
     "packet/lane.py",
     "packet/model.py",
