@@ -1,7 +1,9 @@
 from dataclasses import replace
 from fractions import Fraction
 
+import numpy as np
 import pytest
+from scipy import stats
 
 from labctl.analyze.evidence import LegEvidence, RunEvidence
 from labctl.analyze.gates.decision import judge_decision, practical_floor, reported_value
@@ -53,4 +55,45 @@ def test_a_start_that_is_missing_is_no_decision() -> None:
     evidence: RunEvidence = evidence_with_speeds(A1=100, B1=200, B2=250, A2=100)
     legs: tuple[LegEvidence, ...] = evidence.legs[:2]
     outcome = judge_decision(replace(evidence, legs=legs), decision(None, None))
+    assert outcome.result is GateResult.NOT_EVALUATED
+
+
+BOUND = ("A1", "B1", "B2", "A2", "B3", "A3", "A4", "B4")
+
+
+def bound_decision(record: str | None) -> Decision:
+    return Decision(
+        headline=FULL, reported_value="confidence_bound", record_to_beat=record, floor_over_record_percent=None
+    )
+
+
+def test_of_more_starts_the_bound_of_the_candidates_is_reported() -> None:
+    speeds = dict(zip(BOUND, (100, 200, 250, 125, 200, 100, 125, 250), strict=True))
+    outcome = judge_decision(evidence_with_speeds(**speeds), bound_decision(None))
+    reported = reported_value(outcome)
+    assert reported is not None
+    # By hand: least squares of the logarithms on arm and place has 5 degrees of freedom, t is 2.015.
+    matrix = np.array([[1, name[0] == "B", place] for place, name in enumerate(BOUND)], dtype=float)
+    logs = np.log([float(speeds[name]) for name in BOUND])
+    _, squares, *_ = np.linalg.lstsq(matrix, logs)
+    mean = np.mean([log for log, name in zip(logs, BOUND, strict=True) if name[0] == "B"])
+    by_hand = np.exp(mean - stats.t.ppf(0.95, 5) * np.sqrt(squares[0] / 5 / 4))
+    assert float(reported.value) == pytest.approx(float(by_hand), rel=1e-12)
+    assert float(reported.value) < 250
+    below, near, above = (float(reported.value) * factor for factor in (0.99, 1, 1.01))
+    results = [
+        judge_decision(evidence_with_speeds(**speeds), bound_decision(f"{one:.10f}")) for one in (below, near, above)
+    ]
+    assert [one.result for one in results] == [GateResult.PASSED, GateResult.NOT_EVALUATED, GateResult.FAILED]
+
+
+def test_starts_that_do_not_vary_have_no_bound_to_report() -> None:
+    speeds = {name: 100 if name[0] == "A" else 200 for name in BOUND}
+    outcome = judge_decision(evidence_with_speeds(**speeds), bound_decision(None))
+    assert outcome.result is GateResult.NOT_EVALUATED
+    assert reported_value(outcome) is None
+
+
+def test_a_decision_without_candidates_is_none() -> None:
+    outcome = judge_decision(evidence_with_speeds(A1=100, A2=125), decision(None, None))
     assert outcome.result is GateResult.NOT_EVALUATED

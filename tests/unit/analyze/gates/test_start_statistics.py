@@ -49,7 +49,9 @@ def run_with(gains: Gains, *more: dict[str, object]) -> RunBuilder:
     gates[2]["requests_per_start"] = ROWS
     gates[5]["min_headline_gain_percent"] = "-50"
     decision = {"record_to_beat": "1", "floor_over_record_percent": "0"}
-    builder = RunBuilder(prompts=ROWS, stops=False, packet={"preregistration": {"gates": gates, "decision": decision}})
+    builder = RunBuilder(
+        tuple(gains), prompts=ROWS, stops=False, packet={"preregistration": {"gates": gates, "decision": decision}}
+    )
     for leg in builder.legs:
         for number, row in enumerate(leg.rows):
             # A candidate's event holds two tokens, so that 100 of them take 50 gaps.
@@ -230,6 +232,22 @@ def test_the_first_pair_alone_is_not_held_against_gates_over_all_starts(tmp_path
     one, other = both(builder, tmp_path)
     assert one.verdict is VerdictKind.EXPLORATORY_PASS, one.because
     assert disagreements(one, other) == ()
+
+
+EIGHT: Gains = {"A1": 0.0, "B1": 3.0, "B2": 3.1, "A2": 0.05, "B3": 2.9, "A3": 0.1, "A4": 0.0, "B4": 3.0}
+
+
+@pytest.mark.parametrize(("record", "result"), [("1", GateResult.PASSED), ("1031", GateResult.FAILED)])
+def test_both_analyzers_report_the_same_bound_of_eight_starts(record: str, result: GateResult, tmp_path: Path) -> None:
+    builder = run_with(EIGHT)
+    preregistration = builder.packet["preregistration"]
+    assert isinstance(preregistration, dict)
+    preregistration["decision"] |= {"reported_value": "confidence_bound", "record_to_beat": record}
+    one, other = both(builder, tmp_path)
+    assert {gate.kind: gate.result for gate in one.gates}["decision"] is result
+    assert disagreements(one, other) == ()
+    assert one.reported_value is not None
+    assert 1028 < float(one.reported_value.decimal) < 1030
 
 
 def test_both_analyzers_look_at_the_same_kinds_in_the_same_order() -> None:
