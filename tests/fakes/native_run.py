@@ -193,7 +193,7 @@ class NativeRun:
             },
             "code": f"{scratch}/code",
             "inputs": {role: sha256_hex(data) for role, data in self.inputs.items()},
-            "cards": said["cards"],
+            "selection": said["cards"],
             "devices": {
                 "xpu_smi": "/usr/bin/xpu-smi",
                 "timeout_s": 30,

@@ -28,10 +28,24 @@ if not __package__:  # run as a file: the folder is the package, and its parts a
 from . import answer_gates, log_gates, speed_gates, start_gates, statistics_gates
 from .gate_findings import Gate
 from .lanes import lane_figures
+from .native_answer import judge_native
+from .native_reading import NativeRun
 from .row_figures import start_figures
 from .run_conflicts import contradictions
 from .run_reading import FIRST_PAIR, NAME, Run, served_version
-from .sealed_files import Broken, Doc, Seal, canonical, parts_sha256, problem, read_file, sha256, unequal
+from .sealed_files import (
+    Broken,
+    Doc,
+    Seal,
+    canonical,
+    document,
+    need,
+    parts_sha256,
+    problem,
+    read_file,
+    sha256,
+    unequal,
+)
 
 EXACTNESS = ("exact_tokens", "cross_leg_exact", "long_then_next", "rollover", "moving_difference")
 OF_ALL_STARTS = ("drift", "consistency", "separation", "effect", "equivalence", "decision")
@@ -147,6 +161,9 @@ def _decide(run: Run, gates: list[Gate]) -> tuple[str, list[str]]:
 def judge_run(root: Path) -> Doc:
     """The verdict of a sealed run; Broken where there is nothing that could be judged."""
     seal = Seal(root.resolve())
+    packet = document(need(seal.files, "packet/packet.json"), "data/packet/packet.json")
+    if packet["preregistration"]["kind"] != "endpoint":
+        return _native_verdict(seal)
     run = Run(seal.files, seal.statement["predicate"]["outcome"])
     run.problems += list(contradictions(run))
     folders = (f"data/legs/{leg.folder}" for leg in run.legs[FIRST_PAIR:])
@@ -177,6 +194,20 @@ def judge_run(root: Path) -> Doc:
     told["rows"] = [row.figures(leg.name) for leg in run.legs for row in leg.rows]
     told |= {"reported_value": reported[0] if reported else None, "expectation": "", "authorizes": []}
     told["warnings"] = ["the suite's YAML was not parsed: the prompts are those of the work orders, all equal"]
+    return told | {"does_not_authorize": ["anything: what a verdict authorizes is left to labctl"]}
+
+
+def _native_verdict(seal: Seal) -> Doc:
+    """The verdict of a run that starts no server."""
+    run = NativeRun(seal.files, seal.statement["predicate"]["outcome"])
+    standing = "frozen" if {"name": NAME, "sha256": OWN_SHA256} in run.packet["analyzers"] else "later"
+    told: Doc = {"schema": "labctl/verdict/1", "run_dir": run.marker["run_dir"], "campaign": run.prereg["id"]}
+    told |= {"class": run.prereg["class"], "kind": run.packet["kind"], "attempt": run.packet["attempt"]}
+    told |= {"seal_sha256": sha256(seal.tags["seal.json"]), "root_sha256": sha256(seal.tags["manifest-sha256.txt"])}
+    told |= {"packet_sha256": run.digests["packet.json"], "marker_sha256": run.digests["marker.copy.json"]}
+    told["analyzer"] = {"name": NAME, "sha256": OWN_SHA256, "standing": standing}
+    told |= {"is_stand_in": False, "effect": [], "starts": [], "rows": [], "reported_value": None, "expectation": ""}
+    told |= {"warnings": [], "authorizes": [], **judge_native(run)}
     return told | {"does_not_authorize": ["anything: what a verdict authorizes is left to labctl"]}
 
 

@@ -1,0 +1,285 @@
+"""Whole sealed component runs, judged by both analyzers, sound and spoiled in one place each."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from labctl.agreement import disagreements
+from labctl.analyze.sealed_run import analyze_run
+from labctl.analyze.verdict import exit_code_of
+from labctl.frozen import canonical_json
+from labctl.packet.tool import analyzer_identity
+from labctl.records.leg import StopCause
+from labctl.records.run import AbortCause
+from labctl.records.verdict import CardResult, GateResult, Verdict, VerdictKind
+from labctl.report.text import render_report, summarize
+from labctl.standalone import analyze_run as standalone
+from tests.fakes.component_records import Doc
+from tests.fakes.component_run import ComponentRun
+from tests.fakes.run_builder import json_edit
+
+Spoil = Callable[[ComponentRun], object]
+
+
+def both(folder: Path, run: ComponentRun) -> tuple[Verdict, Verdict]:
+    sealed = run.seal(folder)
+    alone = Verdict.from_json(canonical_json(standalone.judge_run(run.root)), "standalone")
+    return analyze_run(sealed, analyzer_identity()), alone
+
+
+def judged(folder: Path, run: ComponentRun) -> Verdict:
+    one, other = both(folder, run)
+    assert [(gate.id, gate.result) for gate in one.gates] == [(gate.id, gate.result) for gate in other.gates]
+    assert one.cards == other.cards
+    assert disagreements(one, other) == ()
+    return one
+
+
+def failed(verdict: Verdict) -> set[str]:
+    return {gate.kind for gate in verdict.gates if gate.result is not GateResult.PASSED}
+
+
+def edit(name: str, change: Callable[[Doc], object]) -> Spoil:
+    def change_document(document: dict[str, object]) -> None:
+        change(document)
+
+    return lambda run: run.edits.__setitem__(name, json_edit(change_document))
+
+
+def order(**changes: object) -> Spoil:
+    return edit("legs/02-card1/order.json", lambda document: document.update(changes))
+
+
+def seal_of(**changes: object) -> Spoil:
+    return lambda run: run.workers[1].pre_import.update(changes)
+
+
+def record_of(**changes: object) -> Spoil:
+    return lambda run: run.workers[1].component.update(changes)
+
+
+def process(change: Callable[[Doc], object]) -> Spoil:
+    return edit("legs/02-card1/process.json", change)
+
+
+def postflight(**changes: object) -> Spoil:
+    return edit("legs/02-card1/postflight.json", lambda document: document.update(changes))
+
+
+def filtered(change: Callable[[Doc], object]) -> Spoil:
+    return edit("legs/02-card1/discovery.json", change)
+
+
+def one_bit(run: ComponentRun) -> None:
+    pair = run.workers[1].rows[4]["boundaries"][2]
+    pair["candidate"]["sha256"] = "0" * 64
+    difference = {"index": [1, 0, 1, 3], "expected_bits": "3f80", "actual_bits": "3f81", "differing_elements": 1}
+    pair["first_difference"] = difference
+
+
+def silenced_log(run: ComponentRun) -> None:
+    """The worker tells of no warning, but its log, which the leg kept, does."""
+    run.workers[1].log = b"/opt/x.py:7: UserWarning: fell back to another kernel\n  f()\n"
+
+
+def invented_warning(run: ComponentRun) -> None:
+    run.workers[1].component["warnings"] = [{"category": "UserWarning", "message": "as ordered"}]
+
+
+def silenced_filters(run: ComponentRun) -> None:
+    run.workers[1].component["channels_after"]["warning_filters"] = ["ignore:None:Warning:None:0"]
+
+
+def constant_addresses(run: ComponentRun) -> None:
+    """Every buffer of every case at one made-up address."""
+    worker = run.workers[1]
+    places = [at for row in worker.rows for at in row["buffers"]]
+    places += [at for one in worker.component["owned"] for at in one["buffers"]]
+    for at in places:
+        at.update(data_ptr=0x1000, storage_ptr=0x1000)
+
+
+def pretended_capture(run: ComponentRun) -> None:
+    """A worker that says it captured, with the sum of a program that ran eagerly."""
+    run.workers[1].component["microcases"][0]["canary"]["replayed"] = 42
+
+
+def without_torch(_: bytes) -> bytes:
+    return b"7f0000000000-7f0002000000 rw-p 00000000 00:00 0 \n"
+
+
+def memory_held(document: Doc) -> None:
+    document["card"]["problems"].append("memory is held")
+
+
+GATES: list[tuple[str, str, Spoil]] = [
+    ("identity", "arguments", process(lambda document: document["root"]["argv"].append("--fast"))),
+    ("identity", "environment", process(lambda document: document["root"]["environment"].update(LD_PRELOAD="x"))),
+    ("identity", "other names", process(lambda document: document["root"]["environment_other"].append("X"))),
+    ("identity", "process", process(lambda document: document["root"].update(pid=61))),
+    ("identity", "restart", process(lambda document: document["root"].update(start_ticks=11))),
+    ("identity", "children", process(lambda document: document["tree"].append(document["root"]))),
+    ("identity", "seen arguments", seal_of(argv=["/opt/python", "worker.py"])),
+    ("identity", "seen environment", seal_of(environment={"PATH": "/evil"})),
+    ("identity", "interpreter", seal_of(executable_sha256="6" * 64)),
+    ("identity", "isolation", seal_of(flags={"isolated": 0})),
+    ("identity", "exported files", seal_of(code_sha256={"worker.py": "6" * 64})),
+    ("identity", "boot", seal_of(boot_id="another")),
+    ("identity", "left over", postflight(processes_left=[60])),
+    ("identity", "killed", postflight(killed=[60])),
+    ("linkage", "marker", seal_of(marker_sha256="6" * 64)),
+    ("linkage", "packet", seal_of(packet_sha256="6" * 64)),
+    ("linkage", "order", seal_of(order_sha256="6" * 64)),
+    ("linkage", "order of the record", record_of(order_sha256="6" * 64)),
+    ("linkage", "seal", record_of(pre_import_sha256="6" * 64)),
+    ("linkage", "rows", record_of(rows_sha256="6" * 64)),
+    ("linkage", "row count", record_of(rows=7)),
+    ("linkage", "leg", record_of(leg="card0")),
+    ("linkage", "process of the record", record_of(pid=61)),
+    ("linkage", "torch too early", seal_of(modules=["sys", "torch"])),
+    ("linkage", "torch mapped too early", seal_of(mapped_files=["/opt/lib/libtorch_cpu.so"])),
+    ("linkage", "torch never", lambda run: run.edits.update({"legs/02-card1/maps.txt": without_torch})),
+    ("linkage", "pauses", process(lambda document: document.update(pauses=2))),
+    ("linkage", "rows after the look", process(lambda document: document.update(rows_seen=3))),
+    ("linkage", "a look after the end", process(lambda document: document.update(observed_mono_ns=1))),
+    ("linkage", "log", postflight(log_bytes=7)),
+    ("linkage", "a warning that is not told", silenced_log),
+    ("linkage", "a warning that never was", invented_warning),
+    ("linkage", "filters", silenced_filters),
+    ("devices", "two visible", filtered(lambda document: document["cards"].append(document["cards"][0]))),
+    ("devices", "none visible", filtered(lambda document: document["cards"].clear())),
+    ("devices", "another card", filtered(lambda document: document["cards"][0].update(identity="cpu:0", bus_id="0"))),
+    ("devices", "not renumbered", filtered(lambda document: document["cards"][0].update(index=1))),
+    ("devices", "problems", filtered(lambda document: document["problems"].append("it hangs"))),
+    ("devices", "discovery of the seal", seal_of(discovery_sha256="6" * 64)),
+    ("devices", "CPUs outside", process(lambda document: document["cpus"].append(0))),
+    ("devices", "CPUs inside", lambda run: run.workers[1].component["device"].update(cpus=[0, 1])),
+    ("devices", "visible to torch", lambda run: run.workers[1].component["device"].update(visible=2)),
+    ("devices", "memory left", edit("legs/02-card1/postflight.json", memory_held)),
+    ("devices", "no look after", postflight(card=None)),
+    ("devices", "affinity before", lambda run: run.devices["filtered_by"].update(sched_affinity="0")),
+    ("devices", "problems before", lambda run: run.devices["problems"].append("it hangs")),
+    ("devices", "too few before", lambda run: run.devices["cards"].pop()),
+    ("devices", "card of the order", order(card_index=0)),
+    ("devices", "discovery of the order", order(discovery_sha256="6" * 64)),
+    ("identity", "machine of the order", order(machine_id_sha256="6" * 64)),
+    ("identity", "files of the order", order(inputs={})),
+    ("identity", "interpreter of the order", order(interpreter="/usr/bin/python3")),
+    ("linkage", "packet of the order", order(packet_sha256="6" * 64)),
+    ("linkage", "nonce of the order", order(nonce="0" * 32)),
+    ("linkage", "kind of the order", order(packet_kind="rehearsal")),
+    ("microcases", "pretended capture", pretended_capture),
+    ("rows_exact", "one bit", one_bit),
+]  # fmt: skip
+
+
+def test_a_sound_run_is_exact_on_each_card(tmp_path: Path) -> None:
+    verdict = judged(tmp_path, ComponentRun())
+    assert verdict.verdict.value == "exact_2_card_component_pass"
+    assert exit_code_of(verdict) == 0
+    assert verdict.cards is not None
+    assert [(card.leg, card.identity, card.result.value) for card in verdict.cards] == [
+        ("card0", "cpu:0", "exact_component_pass"),
+        ("card1", "cpu:1", "exact_component_pass"),
+    ]
+    assert [card.assertions for card in verdict.cards] == [8 * 6, 8 * 6]
+    assert summarize(verdict)[-1] == "assertions: 96"
+    assert "| card1 | cpu:1 | exact\\_component\\_pass" in render_report(verdict) or "card1" in render_report(verdict)
+    assert "an endpoint run" in verdict.does_not_authorize
+
+
+@pytest.mark.parametrize(("kind", "what", "spoil"), GATES, ids=[f"{kind}: {what}" for kind, what, _ in GATES])
+def test_each_spoiled_record_fails_the_one_gate_that_watches_it(
+    kind: str, what: str, spoil: Spoil, tmp_path: Path
+) -> None:
+    run = ComponentRun()
+    spoil(run)
+    verdict = judged(tmp_path, run)
+    assert failed(verdict) == {kind}, what
+    of_evidence = kind in {"identity", "linkage", "devices", "complete_rows"}
+    assert verdict.verdict is (VerdictKind.INVALID if of_evidence else VerdictKind.COMPONENT_FAILED)
+
+
+@pytest.mark.parametrize(
+    "lie", [constant_addresses, pretended_capture, silenced_log, invented_warning, silenced_filters]
+)
+def test_a_worker_that_prints_constants_in_place_of_observations_is_caught(lie: Spoil, tmp_path: Path) -> None:
+    run = ComponentRun()
+    lie(run)
+    assert judged(tmp_path, run).verdict in (VerdictKind.COMPONENT_FAILED, VerdictKind.INVALID)
+
+
+def test_a_worker_of_another_challenge_fails_wherever_the_nonce_counts(tmp_path: Path) -> None:
+    run = ComponentRun()
+    seal_of(nonce="0" * 32)(run)
+    assert failed(judged(tmp_path, run)) == {"linkage", "complete_rows", "microcases"}
+
+
+def test_one_bit_of_one_element_names_card_arm_row_boundary_layer_index_and_bits(tmp_path: Path) -> None:
+    run = ComponentRun()
+    one_bit(run)
+    verdict = judged(tmp_path, run)
+    assert exit_code_of(verdict) == 6
+    where = "card1 synthetic_bias row 5 (w1, repeat 1), boundary projected_v, layer 1, index [1, 0, 1, 3]"
+    said = f"{where}: first element that differs: expected bits 0x3f80, observed bits 0x3f81"
+    assert verdict.because == (f"gate rows_exact failed: {said}",)
+    assert verdict.cards is not None
+    assert [card.result for card in verdict.cards] == [CardResult.EXACT, CardResult.FAILED]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["order.json", "discovery.json", "process.json", "pre-import.json", "rows.jsonl", "component.json", "worker.log",
+     "maps.txt", "postflight.json", "leg.log", "LEG_STARTED.json", "exit.json"],
+)  # fmt: skip
+def test_a_missing_file_of_a_completed_leg_makes_the_run_invalid(name: str, tmp_path: Path) -> None:
+    run = ComponentRun(removed={f"legs/02-card1/{name}"})
+    assert [verdict.verdict for verdict in both(tmp_path, run)] == [VerdictKind.INVALID] * 2
+
+
+@pytest.mark.parametrize("name", ["order.json", "rows.jsonl", "component.json", "worker.log", "maps.txt"])
+def test_a_file_changed_after_its_leg_was_closed_makes_the_run_invalid(name: str, tmp_path: Path) -> None:
+    run = ComponentRun(late_edits={f"legs/02-card1/{name}": lambda data: data.replace(b"card1", b"card0") + b"\n"})
+    assert [verdict.verdict for verdict in both(tmp_path, run)] == [VerdictKind.INVALID] * 2
+
+
+def test_a_tool_that_is_not_the_pinned_one_makes_the_run_invalid(tmp_path: Path) -> None:
+    run = ComponentRun(edits={"packet/inputs/worker.py": lambda data: data + b"# repaired\n"})
+    assert [verdict.verdict for verdict in both(tmp_path, run)] == [VerdictKind.INVALID] * 2
+
+
+@pytest.mark.parametrize("cause", [AbortCause.LEG_FAILED, AbortCause.OPERATOR, AbortCause.HOST_FAULT])
+def test_a_leg_that_failed_names_its_card_and_later_cards_were_not_run(cause: AbortCause, tmp_path: Path) -> None:
+    run = ComponentRun(causes={"card0": StopCause.HOST}, abort_cause=cause)
+    verdict = judged(tmp_path, run)
+    assert verdict.verdict is VerdictKind.INFRASTRUCTURE_ABORT
+    assert exit_code_of(verdict) == 4
+    assert "card0" in verdict.because[0]
+    assert "legs never started: card1" in verdict.because[0]
+    assert verdict.cards is not None
+    assert verdict.cards[1].result is CardResult.NOT_RUN
+
+
+def test_a_worker_that_failed_is_named_with_its_card_and_its_words(tmp_path: Path) -> None:
+    run = ComponentRun(causes={"card1": StopCause.HOST}, abort_cause=AbortCause.LEG_FAILED)
+    failure = {"kind": "failed", "stage": "row", "row": 3, "exception": "RuntimeError", "message": "pointer drift"}
+    run.workers[1].component["ending"] = {**failure, "traceback": []}
+    verdict = judged(tmp_path, run)
+    assert any("card1 (cpu:1): RuntimeError in stage row after 3 rows: pointer drift" in one for one in verdict.because)
+
+
+@pytest.mark.parametrize("spoil", [None, one_bit])
+def test_a_rehearsal_is_only_ever_a_rehearsal(spoil: Spoil | None, tmp_path: Path) -> None:
+    run = ComponentRun(kind="rehearsal")
+    if spoil is not None:
+        spoil(run)
+    verdict = judged(tmp_path, run)
+    assert verdict.verdict is VerdictKind.REHEARSAL_ONLY
+    assert exit_code_of(verdict) == (0 if spoil is None else 6)
+
+
+def test_a_gate_of_another_name_is_there_under_its_name(tmp_path: Path) -> None:
+    run = ComponentRun()
+    run.registered["gates"][0]["id"] = "bits"
+    assert [gate.id for gate in judged(tmp_path, run).gates if gate.kind == "rows_exact"] == ["bits"]
