@@ -34,6 +34,7 @@ COMMANDS = {
     "consume-and-run": ("run", "consume_and_run"),
     "status": ("run", "status"),
     "report": ("report", "report"),
+    "simulate": ("simulate", "simulate"),
 }
 """Single commands, each a function of a module of this package."""
 
