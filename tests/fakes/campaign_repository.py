@@ -196,4 +196,16 @@ def make_repository(folder: Path) -> CampaignRepository:
 def write_yaml(path: Path, document: object) -> None:
     """Write a YAML file, with its folders."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(yaml.safe_dump(document, sort_keys=False, width=1000))
+    path.write_text(yaml.dump(document, Dumper=_Quoting, sort_keys=False, width=1000))
+
+
+class _Quoting(yaml.SafeDumper):
+    """Quotes what only looks like a number to some readers: digests."""
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    is_digest = len(text) in (40, 64) and set(text) <= set("0123456789abcdef")
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"' if is_digest else None)
+
+
+_Quoting.add_representer(str, _text)

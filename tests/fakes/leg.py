@@ -30,6 +30,7 @@ from typing import IO, Any, Self
 from labctl.digest import sha256_file
 from labctl.engines.reference import VOCABULARY
 from labctl.engines.vocabulary import EngineVocabulary
+from labctl.frozen import FrozenModel
 from labctl.host.boot import boot_id, machine_id_sha256
 from labctl.host.processes import identity_of
 from labctl.prereg.model import Api, Arm
@@ -165,7 +166,7 @@ class RunningLeg:
 
     @classmethod
     @contextmanager
-    def start(cls, place: LegPlace, order: WorkOrder, environment: dict[str, str] | None = None) -> Iterator[Self]:
+    def start(cls, place: LegPlace, order: FrozenModel, environment: dict[str, str] | None = None) -> Iterator[Self]:
         """Write the order where there is none, and run the leg until the block ends."""
         if not place.files.order.exists():
             place.files.order.write_bytes(order.canonical())

@@ -8,6 +8,7 @@ from labctl.codes import Code
 from tests.fakes.packets import make_packet
 from tests.faults import after_marker as after
 from tests.faults import before_marker as before
+from tests.faults import on_cards
 
 Injection = Callable[[Path], None]
 CAMPAIGN_FILES = (
@@ -67,6 +68,8 @@ INJECTIONS: Mapping[Code, Injection] = MappingProxyType(
         Code.FOREIGN_LISTENER: after.foreign_listener,
         Code.STREAM_BROKEN: after.stream_broken,
         Code.REQUEST_TIMEOUT: after.request_timeout,
+        Code.WORKER_FAILED: on_cards.worker_failed,
+        Code.WORKER_TIMEOUT: on_cards.worker_timeout,
         Code.LIFELINE_CUT: after.interrupted_with(Code.LIFELINE_CUT),
         Code.INTERRUPTED: after.interrupted_with(Code.INTERRUPTED),
         Code.LOG_LIMIT: after.interrupted_with(Code.LOG_LIMIT),

@@ -95,7 +95,6 @@ def _watch(leg: ComponentLeg, worker: Child, children: Children) -> None:
             leg.rows_completed = count
             leg.progress.tell("worker_row", row=count, of=_row_count(leg.order), bytes=rows.size_bytes)
         leg.clock.sleep(POLL_S)
-    leg.rows_completed = rows.count()
 
 
 def _row_count(order: ComponentOrder) -> int:
@@ -161,6 +160,7 @@ def _ended(leg: ComponentLeg, children: Children, before: Card, reserve: Reserve
     leg.segments.update(shared_segments(children.family()))
     killed, left = children.end(leg.order.limits.stop_timeout_s)
     ended_mono_ns = leg.clock.monotonic_ns()
+    leg.rows_completed = RowsSeen(leg.leg.rows).count()
     reserve.release()  # nobody is left who could fill it: the records of the end get the room
     if worker is None:
         return remove_private_folders(leg.order.paths.scratch)
@@ -190,7 +190,7 @@ def _unobserved(leg: ComponentLeg, worker: Child) -> WorkerProcess:
         tree=(),
         cpus=(),
         pauses=leg.pauses,
-        rows_seen=RowsSeen(leg.leg.rows).count(),
+        rows_seen=leg.rows_completed,
     )
 
 
