@@ -14,7 +14,7 @@ from labctl.analyze.figures import decimal_figure, figure, median
 from labctl.analyze.speeds import RunSpeeds, run_speeds
 from labctl.analyze.statistics.logs import gain_of_log, log_of
 from labctl.analyze.statistics.permutation import permute_over, permute_starts
-from labctl.analyze.statistics.ranks import RankInterval, WalshAverages, median_interval
+from labctl.analyze.statistics.ranks import MOST_RANKED_ROWS, RankInterval, WalshAverages, median_interval
 from labctl.analyze.statistics.signs import sign_flips
 from labctl.analyze.statistics.starts import (
     Fit,
@@ -104,10 +104,11 @@ def _row_figures(speeds: RunSpeeds) -> Iterator[Figure]:
     if flips is not None:
         yield figure("sign_flip_count", "", flips.count, f"of {flips.total} flips")
         yield figure("sign_flip_p", "", flips.p_value, "share")
-    logs = [log_of(one.ratio) / one.divisor for one in effects]
-    averages = WalshAverages.of(logs)
-    yield from _signed("hodges_lehmann", averages.median())
-    yield from _rank_figures("hodges_lehmann", averages.interval(CONFIDENCE))
+    logs = [one.log for one in effects]
+    if len(logs) <= MOST_RANKED_ROWS:
+        averages = WalshAverages.of(logs)
+        yield from _signed("hodges_lehmann", averages.median())
+        yield from _rank_figures("hodges_lehmann", averages.interval(CONFIDENCE))
     yield from _signed("median_row", median(logs))
     yield from _rank_figures("median_row", median_interval(logs, CONFIDENCE))
 

@@ -7,6 +7,7 @@ from math import gcd, prod
 
 from labctl.analyze.evidence import LegEvidence, RunEvidence
 from labctl.analyze.figures import median
+from labctl.analyze.statistics.logs import log_of
 from labctl.analyze.timing import rate_of_row
 from labctl.prereg.field_types import MetricId
 from labctl.prereg.model import Arm
@@ -28,6 +29,11 @@ class RowEffect:
 
     ratio: Fraction
     divisor: int
+
+    @property
+    def log(self) -> Fraction:
+        """The mean difference of logs."""
+        return log_of(self.ratio) / self.divisor
 
 
 @dataclass(frozen=True, slots=True)

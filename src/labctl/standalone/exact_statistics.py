@@ -11,7 +11,7 @@ from math import comb, cos, pi, sin, sqrt, tan
 
 LOG = Context(prec=50)
 ROUNDING = Fraction(1, 10**30)
-MOST_FLIPPED_ROWS, FEW_STARTS = 26, 4
+MOST_FLIPPED_ROWS, MOST_RANKED_ROWS, FEW_STARTS = 26, 128, 4
 
 
 def log_of(value: Fraction) -> Fraction:
@@ -29,7 +29,10 @@ def product(values: Iterable[Fraction]) -> Fraction:
 
 def sign_test_p(wins: int, rows: int) -> Fraction:
     """The upper tail of the fair binomial."""
-    return Fraction(sum(comb(rows, losses) for losses in range(rows - wins + 1)), 2**rows)
+    row = [1]
+    for losses in range(1, rows - wins + 1):
+        row.append(row[-1] * (rows - losses + 1) // losses)
+    return Fraction(sum(row), 2**rows)
 
 
 def _products(factors: Sequence[Fraction]) -> list[tuple[int, Fraction]]:
@@ -89,21 +92,23 @@ def signed_rank_counts(rows: int) -> list[int]:
 
 def covering_rank(counts: Sequence[int], confidence: Fraction) -> tuple[int, Fraction] | None:
     """The largest rank from either end whose interval covers that much, and what it covers; None if none does."""
-    best, below = None, 0
+    best, below, total = None, 0, sum(counts)
     for rank in range(1, len(counts) // 2 + 1):
         below += counts[rank - 1]
-        covered = 1 - Fraction(2 * below, sum(counts))
+        covered = 1 - Fraction(2 * below, total)
         best = (rank, covered) if covered >= confidence else best
     return best
 
 
 def walsh_rank(rows: int, confidence: Fraction) -> tuple[int, Fraction] | None:
     """The rank among Walsh averages, and its coverage."""
-    return covering_rank(signed_rank_counts(rows), confidence)
+    return covering_rank(signed_rank_counts(rows), confidence) if rows <= MOST_RANKED_ROWS else None
 
 
 def median_rank(rows: int, confidence: Fraction) -> tuple[int, Fraction] | None:
     """The rank among order statistics for their median, and its coverage."""
+    if rows > MOST_RANKED_ROWS:
+        return None
     return covering_rank([comb(rows, below) for below in range(rows + 1)], confidence)
 
 

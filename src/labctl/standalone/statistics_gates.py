@@ -186,10 +186,9 @@ def _row_figures(run: Run) -> Iterator[Doc]:
         yield figure("sign_flip_count", "", count, "")
         yield figure("sign_flip_p", "", Fraction(count, 2 ** len(ratios)), "")
     logs = sorted(exact.log_of(ratio) / divisor for ratio in ratios)
-    ways = {
-        "hodges_lehmann": (exact.walsh_averages(logs), exact.walsh_rank(len(logs), CONFIDENCE)),
-        "median_row": (logs, exact.median_rank(len(logs), CONFIDENCE)),
-    }
+    ways = {"median_row": (logs, exact.median_rank(len(logs), CONFIDENCE))}
+    if len(logs) <= exact.MOST_RANKED_ROWS:
+        ways["hodges_lehmann"] = (exact.walsh_averages(logs), exact.walsh_rank(len(logs), CONFIDENCE))
     for name, (ordered, covered) in ways.items():
         yield _log_figure(f"{name}_log", exact.middle_of(ordered))
         if covered is not None:

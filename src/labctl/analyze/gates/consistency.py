@@ -8,8 +8,8 @@ from fractions import Fraction
 from labctl.analyze.figures import figure
 from labctl.analyze.gates.findings import Findings
 from labctl.analyze.speeds import RunSpeeds
-from labctl.analyze.statistics.logs import gain_of_log, log_of
-from labctl.analyze.statistics.ranks import WalshAverages
+from labctl.analyze.statistics.logs import gain_of_log
+from labctl.analyze.statistics.ranks import MOST_RANKED_ROWS, WalshAverages
 from labctl.prereg.gate_kinds import gate_id
 from labctl.prereg.statistics_gates import Consistency
 from labctl.records.verdict import GateOutcome
@@ -26,10 +26,11 @@ def judge_consistency(speeds: RunSpeeds, gate: Consistency) -> GateOutcome:
         findings.figures.append(figure("row_wins", pair.name, pair.wins, f"of {pair.rows} rows"))
         wins = (f"at least {gate.min_row_wins} of {pair.rows}", pair.wins)
         findings.holds("row wins", pair.name, wins, is_met=pair.wins >= gate.min_row_wins)
-    averages = WalshAverages.of([log_of(one.ratio) / one.divisor for one in effects])
-    interval = averages.interval(Fraction(gate.confidence))
+    confidence = Fraction(gate.confidence)
+    averages = None if len(effects) > MOST_RANKED_ROWS else WalshAverages.of([one.log for one in effects])
+    interval = None if averages is None else averages.interval(confidence)
     if interval is None:
-        findings.lacks(f"{len(effects)} rows are too few for an interval of confidence {gate.confidence}")
+        findings.lacks(f"no interval of confidence {gate.confidence} from {len(effects)} rows")
         return findings.outcome()
     findings.figures.append(figure("hodges_lehmann_rank", "", interval.lower_rank, "rank"))
     sides = ("above 0", f"{gain_of_log(float(interval.lower)):.6g} %")

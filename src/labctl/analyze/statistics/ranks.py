@@ -7,6 +7,9 @@ from functools import cache
 from itertools import accumulate
 from math import comb, lcm
 
+MOST_RANKED_ROWS = 128
+"""Of more rows nothing is ranked: the averages grow with their square, the null with its square again."""
+
 
 @dataclass(frozen=True, slots=True)
 class RankInterval:
@@ -68,12 +71,16 @@ def median_interval(values: Sequence[Fraction], confidence: Fraction) -> RankInt
 @cache
 def walsh_rank(rows: int, confidence: Fraction) -> int | None:
     """The largest rank k for which Walsh averages k from below to k from above cover at least `confidence`."""
+    if rows > MOST_RANKED_ROWS:
+        return None
     return _largest_rank(rows * (rows + 1) // 2, confidence, _walsh_coverage(rows))
 
 
 @cache
 def median_rank(rows: int, confidence: Fraction) -> int | None:
     """The same for order statistics and the median."""
+    if rows > MOST_RANKED_ROWS:
+        return None
     return _largest_rank(rows, confidence, _median_coverage(rows))
 
 

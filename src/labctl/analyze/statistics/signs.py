@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from math import comb
 
 from labctl.analyze.statistics.subsets import count_at_least
 
@@ -35,7 +34,11 @@ def sign_test_p(wins: int, rows: int) -> Fraction:
     if not 0 <= wins <= rows or rows == 0:
         message = f"{wins} wins of {rows} rows"
         raise ValueError(message)
-    return Fraction(sum(comb(rows, count) for count in range(wins, rows + 1)), 1 << rows)
+    ways, tail = 1, 1  # of no loss; then of one loss more, until there are as many as were observed
+    for losses in range(1, rows - wins + 1):
+        ways = ways * (rows - losses + 1) // losses
+        tail += ways
+    return Fraction(tail, 1 << rows)
 
 
 def sign_flips(ratios: Sequence[Fraction]) -> Flips | None:

@@ -13,6 +13,7 @@ from labctl.prereg.suite import Suite
 
 REPEATED = 2
 CONFIDENCES_OF_A_BOUND = (Decimal("0.8"), Decimal("0.9999"))
+MOST_RANKED_ROWS = 128
 LEAST_CONFIDENCE = Decimal("0.5")
 
 
@@ -84,6 +85,9 @@ def rows_suffice(preregistration: Preregistration, suite: Suite) -> Iterator[Fin
         if gate.min_row_wins > rows:
             got = str(gate.min_row_wins)
             yield Finding((*path, "min_row_wins"), f"at most {rows}, the prompts of the suite", got, "lower it")
+        if rows > MOST_RANKED_ROWS:
+            expected = f"a suite of at most {MOST_RANKED_ROWS} prompts for this gate"
+            yield Finding((*path, "kind"), expected, str(rows), "use a shorter suite, or drop the gate")
         if widest < Fraction(gate.confidence) < 1:
             expected = f"at most {float(widest):.6g}, all that {rows} rows can give"
             yield Finding((*path, "confidence"), expected, gate.confidence, "lower it, or ask more prompts")

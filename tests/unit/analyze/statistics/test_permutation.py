@@ -44,7 +44,7 @@ def test_the_floor_of_complete_randomisation(r: int, floor: float) -> None:
 
 def test_counts_are_scipys_on_random_starts() -> None:
     rng = seeded(15)
-    for _ in range(300):
+    for _ in range(1000):
         arms = arms_of(rng.choice(("ABBA", "ABBAAB", "ABBABAAB", "AABBB")))
         speeds = [Fraction(99 * 10**9, rng.randint(10**9, 2 * 10**9)) for _ in arms]
         logs = [[float(log_of(v)) for v, arm in zip(speeds, arms, strict=True) if arm is side] for side in (B, A)]

@@ -82,6 +82,20 @@ def test_both_analyzers_estimate_alike_on_random_vectors() -> None:
         assert median_rank(len(effects), AT_95) == (standalone.median_rank(len(effects), AT_95) or (None,))[0]
 
 
+def test_more_rows_than_can_be_ranked_are_not() -> None:
+    for rank_of in (walsh_rank, median_rank, standalone.walsh_rank, standalone.median_rank):
+        assert rank_of(128, AT_95) is not None
+        assert rank_of(129, AT_95) is None
+
+
+def test_coverage_is_scipys_binomial() -> None:
+    for rows in range(6, 60):
+        found = median_interval([Fraction(number) for number in range(rows)], AT_95)
+        assert found is not None
+        assert float(found.coverage) == pytest.approx(1 - 2 * stats.binom.cdf(found.lower_rank - 1, rows, 0.5))
+        assert 1 - 2 * stats.binom.cdf(found.lower_rank, rows, 0.5) < 0.95
+
+
 def test_estimates_turn_around_exactly() -> None:
     rng = seeded(12)
     effects = [Fraction(rng.randint(-(10**12), 10**12), 10**9) for _ in range(13)]
