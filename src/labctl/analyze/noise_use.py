@@ -9,23 +9,17 @@ from labctl.analyze.figures import HUNDRED, decimal_figure, short_text
 from labctl.analyze.pairs import overall_gain_percent
 from labctl.analyze.served import engine_served
 from labctl.packet.lane import lane_target
+from labctl.packet.noise_host import host_differences
 from labctl.prereg.field_types import MetricId
-from labctl.prereg.noise import NoiseHost, NoiseRecord, log_of_percent
-from labctl.records.run import HostIdentity
+from labctl.prereg.noise import NoiseRecord, log_of_percent
 from labctl.records.verdict import Figure
-
-
-def noise_host(identity: HostIdentity) -> NoiseHost:
-    """What a noise record names of a host."""
-    return NoiseHost(**{name: getattr(identity, name) for name in NoiseHost.model_fields})
 
 
 def strangeness(noise: NoiseRecord, evidence: RunEvidence) -> tuple[str, ...]:
     """In what the record's host and service are not this run's; nothing where it speaks of this run."""
     if evidence.host is None:
         return ("the host, which this run does not record",)
-    own = noise_host(evidence.host)
-    differing = [name for name in NoiseHost.model_fields if getattr(own, name) != getattr(noise.host, name)]
+    differing = list(host_differences(noise, evidence.host))
     differing += ["engine"] if noise.engine != engine_served(evidence) else []
     differing += ["target"] if noise.target != lane_target(evidence.packet) else []
     return tuple(differing)

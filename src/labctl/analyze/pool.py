@@ -8,13 +8,13 @@ from labctl.analyze.evidence import RunEvidence
 from labctl.analyze.gates.judge import headline_metric
 from labctl.analyze.load import load_evidence
 from labctl.analyze.noise import Noise, noise_of
-from labctl.analyze.noise_use import noise_host
 from labctl.analyze.sealed_run import analyze_run
 from labctl.analyze.served import engine_served
 from labctl.codes import Code
 from labctl.errors import Problem, Refused
 from labctl.packet.lane import lane_target
 from labctl.packet.model import PinnedAnalyzer
+from labctl.packet.noise_host import noise_host
 from labctl.power import sd_limits
 from labctl.prereg.noise import NoiseRecord, NoiseRun, percent_of_log, pooled_log_row_sd, pooled_log_sd
 from labctl.records.verdict import GateResult, Verdict, VerdictKind

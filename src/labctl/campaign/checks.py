@@ -10,6 +10,7 @@ from labctl.campaign.card_checks import card_looks, watched_cards
 from labctl.campaign.idle_check import idle_look
 from labctl.campaign.ledger_mirror import LedgerMirror
 from labctl.campaign.look import Look, attempted
+from labctl.campaign.noise_check import noise_looks
 from labctl.campaign.roots import Roots
 from labctl.campaign.secret_scan import Secrets
 from labctl.campaign.storage_checks import storage_looks, trust_looks
@@ -64,6 +65,7 @@ def every_look(request: PreflightRequest) -> Iterator[Look]:
     yield from _rehearsal(request)
     yield from _snapshot(request)
     yield from _remote(request)
+    yield from noise_looks(request.reviewed)
     yield from _mirror(request)
     cards = tuple(_cards(request))
     yield from cards

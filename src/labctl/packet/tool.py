@@ -28,6 +28,7 @@ ANALYZER_PARTS = (
     "packet/environment.py",
     "packet/lane.py",
     "packet/model.py",
+    "packet/noise_host.py",
     "packet/opening.py",
     "packet/tool.py",
     "power.py",
