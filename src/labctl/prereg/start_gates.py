@@ -102,6 +102,21 @@ class ResidentMemory(FrozenModel):
     """Resident memory, at most, between any two rows; pages that processes share count in each."""
 
 
+class SteadyHost(FrozenModel):
+    """Between any two rows of any start the machine is within registered bounds; at least one is said."""
+
+    kind: Literal["steady_host"]
+    """The gate's kind."""
+    id: GateId | None = None
+    """Its id; the kind where absent."""
+    max_load: DecimalText | None = None
+    """The load average over a minute, at most; what the start itself runs counts."""
+    min_memory_available_bytes: Bytes | None = None
+    """Memory that the kernel can give, at least."""
+    min_cpu_mhz: Count | None = None
+    """The clock of every CPU, at least; a host that does not say it is not evaluated."""
+
+
 class Roofline(FrozenModel):
     """No start is faster than the memory can be read: such a speed would measure something else."""
 
@@ -130,5 +145,5 @@ class PostflightClean(FrozenModel):
 
 OutputGate = DegenerateOutput | LongThenNext | Rollover | MovingDifference
 """Gates over tokens."""
-ServerGate = SurvivalShape | Acceptance | KvCapacity | ResidentMemory | PostflightClean
+ServerGate = SurvivalShape | Acceptance | KvCapacity | ResidentMemory | SteadyHost | PostflightClean
 """Gates over counters, logs and processes."""

@@ -233,8 +233,8 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "kv_capacity_tokens",
         (
-            "blocks · tokens of a block, from the labels of the server's cache-config metric; without it, the "
-            "smallest number that the server's log states"
+            "the tokens that the server's cache-config metric states in its labels, else its blocks · tokens of a block; "
+            "without it, the smallest number that the server's log states"
         ),
         ("tokens", "the state after the last prompt"),
         (Scope.GATE, SERVER),
@@ -246,6 +246,24 @@ METRICS: tuple[Metric, ...] = (
             " each"
         ),
         ("bytes", "one sample before the first row and one after each"),
+        (Scope.GATE, SAMPLES),
+    ),
+    Metric(
+        "highest_load",
+        "the largest sample of the load average over a minute",
+        ("1", "one sample before the first row and one after each"),
+        (Scope.GATE, SAMPLES),
+    ),
+    Metric(
+        "lowest_memory_available_bytes",
+        "the smallest sample of the memory that the kernel can give",
+        ("bytes", "one sample before the first row and one after each"),
+        (Scope.GATE, SAMPLES),
+    ),
+    Metric(
+        "lowest_cpu_mhz",
+        "the smallest clock of any CPU in any sample; absent where the host does not say it",
+        ("MHz", "one sample before the first row and one after each"),
         (Scope.GATE, SAMPLES),
     ),
     Metric(

@@ -25,7 +25,7 @@ if not __package__:  # run as a file: the folder is the package, and its parts a
     if sys.pycache_prefix is None:  # neither read compiled code beside the parts nor leave any in a sealed run
         sys.pycache_prefix, sys.dont_write_bytecode = os.devnull, True
 
-from . import answer_gates, log_gates, speed_gates, start_gates, statistics_gates
+from . import answer_gates, host_gates, log_gates, speed_gates, start_gates, statistics_gates
 from .gate_findings import Gate
 from .lanes import lane_figures
 from .native_answer import judge_native
@@ -52,7 +52,7 @@ OF_ALL_STARTS = ("drift", "consistency", "separation", "effect", "equivalence", 
 TIMING = ("pair", "control_near", "roofline", *OF_ALL_STARTS)
 STAGES = (
     ("identity",),
-    ("complete_rows", "cold", "clean_log", "treatment", "kv_capacity", "resident_memory", "postflight"),
+    ("complete_rows", "cold", "clean_log", "treatment", "kv_capacity", "resident_memory", "steady_host", "postflight"),
     (*EXACTNESS, "degenerate_output"),
     ("accounting", "acceptance", "survival_shape"),
     TIMING,
@@ -73,6 +73,7 @@ KINDS: dict[str, Callable[[Gate, Run, Doc], None]] = {
     "survival_shape": start_gates.survival_shape,
     "kv_capacity": start_gates.kv_capacity,
     "resident_memory": start_gates.resident_memory,
+    "steady_host": host_gates.steady_host,
     "postflight": start_gates.postflight,
     "degenerate_output": start_gates.degenerate_output,
     "long_then_next": start_gates.long_then_next,

@@ -92,6 +92,10 @@ FORMS: dict[str, Form] = {
         "schema": "labctl/leg-exit/1", "leg": NAME, "cause": STOPS, "problems": TEXTS, "rows_completed": int,
         "wall_ns": int, "mono_ns": int,
     },
+    "telemetry.jsonl": {
+        "row": int, "mono_ns": int, "load_1m_milli": int, "cpu_ticks_total": int, "cpu_ticks_idle": int,
+        "memory_available_bytes": int, "server_rss_bytes": int, "cpu_frequency_mhz": NUMBERS,
+    },
     "journal.jsonl": {
         "schema": "labctl/journal/1", "seq": int, "prev": SHA256, "event": EVENTS, "leg": (str, None), "detail": str,
         "wall_ns": int, "mono_ns": int,

@@ -7,7 +7,7 @@ import pytest
 
 from labctl.frozen import FrozenModel
 from labctl.prereg.suite import Oracle
-from labctl.records.leg import LegExit, Postflight, ProcessRecord
+from labctl.records.leg import LegExit, Postflight, ProcessRecord, Telemetry
 from labctl.records.marker import Marker, PreflightPassed
 from labctl.records.order import LegStarted, WorkOrder
 from labctl.records.run import HostIdentity, JournalEntry, Outcome, PhaseAnswer
@@ -25,6 +25,7 @@ MODELS: dict[str, type[FrozenModel]] = {
     "process.json": ProcessRecord,
     "postflight.json": Postflight,
     "exit.json": LegExit,
+    "telemetry.jsonl": Telemetry,
     "journal.jsonl": JournalEntry,
     "outcome.json": Outcome,
     "phase": PhaseAnswer,

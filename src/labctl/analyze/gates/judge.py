@@ -28,7 +28,7 @@ OF_ALL_STARTS = frozenset({"drift", "consistency", "separation", "effect", "equi
 TIMING = OF_ALL_STARTS | {"pair", "control_near", "roofline"}
 STAGES = (
     ("identity",),
-    ("complete_rows", "cold", "clean_log", "treatment", "kv_capacity", "resident_memory", "postflight"),
+    ("complete_rows", "cold", "clean_log", "treatment", "kv_capacity", "resident_memory", "steady_host", "postflight"),
     ("exact_tokens", "cross_leg_exact", "degenerate_output", "long_then_next", "rollover", "moving_difference"),
     ("accounting", "acceptance", "survival_shape"),
     ("pair", "control_near", "roofline", "drift", "consistency", "separation", "effect", "equivalence", "decision"),

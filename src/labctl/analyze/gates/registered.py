@@ -19,6 +19,7 @@ from labctl.analyze.gates.postflight import judge_postflight
 from labctl.analyze.gates.resident_memory import judge_resident_memory
 from labctl.analyze.gates.rollover import judge_rollover
 from labctl.analyze.gates.roofline import judge_roofline
+from labctl.analyze.gates.steady_host import judge_steady_host
 from labctl.analyze.gates.survival_shape import judge_survival_shape
 from labctl.prereg.field_types import MetricId
 from labctl.prereg.gate_kinds import Accounting, CleanLog, Cold, ControlNear, CrossLegExact, ExactTokens, LegGate, Pair
@@ -34,6 +35,7 @@ from labctl.prereg.start_gates import (
     Rollover,
     Roofline,
     ServerGate,
+    SteadyHost,
     SurvivalShape,
 )
 from labctl.records.verdict import GateOutcome
@@ -46,7 +48,7 @@ def judge_registered(evidence: RunEvidence, gate: LegGate, metric: MetricId) -> 
             outcome = _judge_first(evidence, gate)
         case DegenerateOutput() | LongThenNext() | Rollover() | MovingDifference():
             outcome = _judge_output(evidence, gate)
-        case SurvivalShape() | Acceptance() | KvCapacity() | ResidentMemory() | PostflightClean():
+        case SurvivalShape() | Acceptance() | KvCapacity() | ResidentMemory() | SteadyHost() | PostflightClean():
             outcome = _judge_server(evidence, gate)
         case Pair() | ControlNear() | Roofline():
             outcome = _judge_speed(evidence, gate, metric)
@@ -99,6 +101,8 @@ def _judge_server(evidence: RunEvidence, gate: ServerGate) -> GateOutcome:
             outcome = judge_kv_capacity(evidence, gate)
         case ResidentMemory():
             outcome = judge_resident_memory(evidence, gate)
+        case SteadyHost():
+            outcome = judge_steady_host(evidence, gate)
         case PostflightClean():
             outcome = judge_postflight(evidence, gate)
         case _:

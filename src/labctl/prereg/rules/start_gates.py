@@ -10,7 +10,7 @@ from labctl.prereg.gate_kinds import CleanLog
 from labctl.prereg.model import Arm, Preregistration
 from labctl.prereg.places import TreePath
 from labctl.prereg.rules.gates import gates_of
-from labctl.prereg.start_gates import Acceptance, MovingDifference, Roofline, SurvivalShape
+from labctl.prereg.start_gates import Acceptance, MovingDifference, Roofline, SteadyHost, SurvivalShape
 from labctl.prereg.treatment_kinds import LogProof
 
 RANK = "rank"
@@ -30,6 +30,16 @@ def limits_can_be_met_and_missed(preregistration: Preregistration) -> Iterator[F
         if not 0 < Decimal(shape.max_last_over_first) < 1:
             got = shape.max_last_over_first
             yield Finding((*path, "max_last_over_first"), "more than 0 and less than 1", got, "correct it")
+
+
+def a_steady_host_is_bounded(preregistration: Preregistration) -> Iterator[Finding]:
+    """A gate without a bound holds of every host."""
+    for path, gate in gates_of(preregistration, SteadyHost):
+        if gate.max_load is not None:
+            yield from _above_nothing((*path, "max_load"), gate.max_load)
+        if (gate.max_load, gate.min_memory_available_bytes, gate.min_cpu_mhz) == (None, None, None):
+            do = "add max_load, min_memory_available_bytes or min_cpu_mhz"
+            yield Finding((*path, "kind"), "a bound", "none", do)
 
 
 def equal_starts_exist(preregistration: Preregistration) -> Iterator[Finding]:
@@ -76,4 +86,4 @@ def _above_nothing(path: TreePath, value: str) -> Iterator[Finding]:
         yield Finding(path, "more than 0", value, "correct it")
 
 
-START_GATE_RULES = (limits_can_be_met_and_missed, equal_starts_exist, groups_are_named)
+START_GATE_RULES = (limits_can_be_met_and_missed, a_steady_host_is_bounded, equal_starts_exist, groups_are_named)
