@@ -168,9 +168,7 @@ def devices(gate: Gate, run: NativeRun, leg: NativeLeg, selected: Doc | None) ->
     name, digests = leg.name, [leg.sha256_of("discovery.json"), sha256(run.files["host/devices.json"])]
     gate.same(name, "card of the order", (selected, leg.index - 1), (order["card"], order["card_index"]))
     gate.same(name, "discoveries", digests, [seal["discovery_sha256"], order["discovery_sha256"]])
-    gate.same(name, "vendor, problems", (selected["vendor"], []), (filtered["vendor"], filtered["problems"]))
-    seen = [(*_stable(card), card["index"]) for card in filtered["cards"]]
-    gate.same(name, "the only visible card", [(*_stable(selected), 0)], seen)
+    only_visible(gate, name, filtered, selected)
     if not gate.knows(record["device"], name, "the card as torch shows it"):
         return
     torch = record["device"]
@@ -183,6 +181,21 @@ def devices(gate: Gate, run: NativeRun, leg: NativeLeg, selected: Doc | None) ->
         gate.same(name, "identity in torch", selected["identity"], _identity(selected["vendor"], torch["uuid"]))
     if after := leg.records.get("postflight.json"):
         gate.same(name, "the card afterwards", [], after["card"]["problems"] if after["card"] else ["no look at it"])
+
+
+def only_visible(gate: Gate, where: str, filtered: Doc, selected: Doc) -> None:
+    """Exactly the selected card was visible, by its stable names; alone it has the number 0."""
+    gate.same(where, "vendor, problems", (selected["vendor"], []), (filtered["vendor"], filtered["problems"]))
+    seen = [(*_stable(card), card["index"]) for card in filtered["cards"]]
+    gate.same(where, "the only visible card", [(*_stable(selected), 0)], seen)
+
+
+def in_torch(gate: Gate, where: str, selected: Doc, told: Doc) -> None:
+    """What torch, or the kernel, shows a process of its card."""
+    if selected["vendor"] == "cpu":
+        gate.same(where, "CPUs", _cpus(selected["bus_id"]), told["cpus"])
+    elif told["uuid"] is not None:
+        gate.same(where, "identity in torch", selected["identity"], _identity(selected["vendor"], told["uuid"]))
 
 
 def _stable(card: Doc) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ STAGES = {
 KINDS = ("identity", "devices", "harness", "stages")
 LETTERS = {"float32": "f", "float64": "d", "int32": "i", "int64": "q"}
 PERIOD = 251
+EXIT = {"rank", "pid", "seen", "visible", "timed_out", "exit_status", "log_bytes", "log_sha256"}
 
 
 def judge(run: NativeRun) -> tuple[list[Gate], Doc]:
@@ -43,10 +44,11 @@ def judge(run: NativeRun) -> tuple[list[Gate], Doc]:
     proved = {rank: _proved(gates["stages"], run, leg, rank) for rank in readable}
     gates["stages"].knows(readable or None, "probe", "a rank whose records can be read")
     statuses = {rank: _status(leg, rank) for rank in readable}
-    clean = [rank for rank in readable if len(proved[rank]) == len(STAGES) and statuses[rank] == 0]
+    is_sound = not gates["harness"].misses and not gates["harness"].gaps
+    clean = [rank for rank in readable if is_sound and len(proved[rank]) == len(STAGES) and statuses[rank] == 0]
     gates["stages"].note("probe", "ranks", clean_teardowns=len(clean))
     told["clean_teardowns"] = len(clean)
-    if not gates["harness"].misses and not gates["harness"].gaps:
+    if is_sound:
         missed = [name for stage, name in STAGES.items() if any(stage not in one for one in proved.values())]
         is_clean = all(status == 0 for status in statuses.values())
         told["stage_class"] = missed[0] if missed else "pass" if is_clean else "process_exit_failure"
@@ -65,7 +67,7 @@ def _is_readable(gate: Gate, leg: NativeLeg, rank: int) -> bool:
     lines, ended = leg.lines.get(names[0]), leg.records.get(names[1])
     if lines is not None:
         faults += [f"a line of {names[0]}" for line in lines if not _is_line(line)]
-    if ended is not None and not {"rank", "pid", "timed_out", "exit_status", "log_bytes", "log_sha256"} <= ended.keys():
+    if ended is not None and not ended.keys() >= EXIT:
         faults.append(f"the form of {names[1]}")
     gate.same(f"rank {rank}", "faults of its files", [], faults)
     return lines is not None and ended is not None and not faults
@@ -195,7 +197,9 @@ def _cards(gate: Gate, leg: NativeLeg, order: Doc, selected: list[Doc]) -> None:
     for rank, (card, own) in enumerate(zip(order["cards"], order["rank_environment"], strict=False)):
         wanted = card_gates.selecting(card)
         gate.same(f"rank {rank}", "what selects the card", wanted, {name: own.get(name) for name in wanted})
-    lines = [line for name, lines in leg.lines.items() if name.startswith("rank-") for line in lines]
-    seen = [line["detail"]["uuid"] for line in lines if line.get("stage") == "device-set" and line["detail"]["uuid"]]
-    if order["selection"]["vendor"] != "cpu":
-        gate.same("probe", "cards that several ranks saw", len(seen), len(set(seen)))
+    for rank, card in enumerate(order["cards"]):
+        where, ended = f"rank {rank}", leg.records.get(f"rank-{rank}.exit.json")
+        if ended and "visible" in ended:
+            card_gates.only_visible(gate, where, ended["visible"], card)
+        for line in (one for one in leg.lines.get(f"rank-{rank}.jsonl", []) if one.get("stage") == "device-set"):
+            card_gates.in_torch(gate, where, card, line["detail"])

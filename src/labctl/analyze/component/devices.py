@@ -41,14 +41,15 @@ def judge_devices(findings: Findings, evidence: NativeEvidence[CardLeg], leg: Ca
     findings.equal(
         "discovery that the worker was sealed with", where, leg.discovery_sha256, leg.pre_import.discovery_sha256
     )
-    _judge_filtered(findings, where, leg.discovery, selected)
+    judge_filtered(findings, where, leg.discovery, selected)
     if leg.component.device is None:
         findings.lacks(f"{where}: the card as torch shows it")
         return
     _judge_torch(findings, leg, leg.component.device, selected)
 
 
-def _judge_filtered(findings: Findings, where: str, filtered: Discovery, selected: Card) -> None:
+def judge_filtered(findings: Findings, where: str, filtered: Discovery, selected: Card) -> None:
+    """Judge that exactly the selected card was visible, by its stable names; alone it has the number 0."""
     findings.equal("vendor of the leg's discovery", where, selected.vendor, filtered.vendor)
     findings.equal("problems of the leg's discovery", where, (), filtered.problems)
     findings.equal("cards that the leg saw", where, 1, len(filtered.cards))
@@ -63,12 +64,14 @@ def _judge_torch(findings: Findings, leg: CardLeg, seen: DeviceSeen, selected: C
     findings.equal("device of torch", where, TORCH_DEVICES[selected.vendor], seen.device)
     findings.equal("devices that torch saw", where, 1, seen.visible)
     if selected.vendor is CardVendor.CPU:
-        cpus = tuple(_cpus(selected.bus_id))
+        cpus = cpus_of(selected.bus_id)
         told = [leg.process.cpus if leg.process is not None else None]
         told += [leg.pre_import.cpus if leg.pre_import is not None else None, seen.cpus]
         findings.equal("CPUs of the worker, from outside, before and after importing torch", where, [cpus] * 3, told)
     elif seen.uuid is not None:
-        findings.equal("identity as torch shows it", where, selected.identity, _identity(selected.vendor, seen.uuid))
+        findings.equal(
+            "identity as torch shows it", where, selected.identity, torch_identity(selected.vendor, seen.uuid)
+        )
     if leg.postflight is not None:
         problems = (
             ("no look at the card after the leg",) if leg.postflight.card is None else leg.postflight.card.problems
@@ -76,11 +79,17 @@ def _judge_torch(findings: Findings, leg: CardLeg, seen: DeviceSeen, selected: C
         findings.equal("the card after the leg", where, (), problems)
 
 
-def _identity(vendor: CardVendor, uuid: str) -> str:
+def torch_identity(vendor: CardVendor, uuid: str) -> str:
+    """The identity behind a UUID of torch, or what torch wrote where it is none."""
     try:
         return identity_from_torch(vendor, uuid)
     except ValueError:
         return uuid
+
+
+def cpus_of(text: str) -> tuple[int, ...]:
+    """The CPUs of a set such as `0-1,4`."""
+    return tuple(_cpus(text))
 
 
 def _cpus(text: str) -> Iterator[int]:

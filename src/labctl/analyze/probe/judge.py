@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from labctl.analyze.component.devices import judge_discovery
+from labctl.analyze.component.devices import cpus_of, judge_discovery, judge_filtered, torch_identity
 from labctl.analyze.component.identity import CODE_ROLES, ISOLATED, code_of, expected_environment, selecting_environment
 from labctl.analyze.figures import figure
 from labctl.analyze.gates.findings import Findings
@@ -52,9 +52,10 @@ def judge_probe(evidence: NativeEvidence[ProbeLeg], said: ProbePreregistration) 
         _judge_stages(found["stages"], rank, proved[rank.number], expected)
     if not ranks:
         found["stages"].lacks("probe: no rank whose records can be read")
-    clean = sum(proved[rank.number] == STAGES and rank.exit_status == 0 for rank in ranks)
-    found["stages"].add([figure("clean_teardowns", "probe", clean, "ranks")])
     is_harness_sound = not found["harness"].misses and not found["harness"].gaps
+    # Where the harness failed, nothing is known of how clean a rank ended.
+    clean = sum(is_harness_sound and proved[rank.number] == STAGES and rank.exit_status == 0 for rank in ranks)
+    found["stages"].add([figure("clean_teardowns", "probe", clean, "ranks")])
     exits = [rank.exit_status for rank in ranks]
     stage_class = classify(proved.values(), exits) if is_harness_sound else VerdictKind.HARNESS_FAILURE
     return JudgedRanks(_judged(found), stage_class, clean)
@@ -117,13 +118,22 @@ def _judge_cards(findings: Findings, leg: ProbeLeg, order: ProbeOrder, selected:
     for number, (card, own) in enumerate(zip(order.cards, order.rank_environment, strict=False)):
         wanted = selecting_environment(card)
         findings.equal("what selects the card", f"rank {number}", wanted, {name: own.get(name) for name in wanted})
-    seen: dict[str, int] = {}
-    for rank in leg.ranks:
-        for line in rank.lines or ():
-            if isinstance(line, DeviceSet) and line.detail.uuid is not None:
-                seen[line.detail.uuid] = seen.get(line.detail.uuid, 0) + 1
-    if order.selection.vendor is not CardVendor.CPU:
-        findings.equal("cards that several ranks saw as theirs", "probe", [], [one for one, n in seen.items() if n > 1])
+    for rank, card in zip(leg.ranks, order.cards, strict=False):
+        _judge_card(findings, rank, card)
+
+
+def _judge_card(findings: Findings, rank: RankFiles, card: Card) -> None:
+    where = f"rank {rank.number}"
+    if rank.exit is not None:
+        judge_filtered(findings, where, rank.exit.visible, card)
+    for line in rank.lines or ():
+        if not isinstance(line, DeviceSet):
+            continue
+        if card.vendor is CardVendor.CPU:
+            findings.equal("CPUs of the rank", where, cpus_of(card.bus_id), line.detail.cpus)
+        elif line.detail.uuid is not None:
+            identity = torch_identity(card.vendor, line.detail.uuid)
+            findings.equal("identity as torch shows it", where, card.identity, identity)
 
 
 def _judge_harness(findings: Findings, leg: ProbeLeg, expected: Expected) -> None:
