@@ -1,6 +1,7 @@
 """What a start could hold and what it held: the cache's tokens as its server says, and the memory of its processes."""
 
 import re
+from collections.abc import Mapping
 from fractions import Fraction
 
 from labctl.analyze.evidence import LegEvidence
@@ -8,7 +9,7 @@ from labctl.engines.vocabulary import EngineVocabulary
 from labctl.errors import MalformedRecord
 from labctl.frozen import strict_json
 
-BLOCKS, BLOCK_TOKENS, RESIDENT = "num_gpu_blocks", "block_size", "server_rss_bytes"
+STATED, BLOCKS, BLOCK_TOKENS, RESIDENT = "kv_cache_size_tokens", "num_gpu_blocks", "block_size", "server_rss_bytes"
 
 
 def kv_capacity_tokens(engine: EngineVocabulary, leg: LegEvidence) -> int | None:
@@ -34,12 +35,20 @@ def _of_metric(leg: LegEvidence) -> int | None:
     samples = {} if leg.after is None else leg.after.values.get("cache_config", {})
     total = Fraction(0)
     for labels, engines in samples.items():
-        said = dict(labels)
-        numbers = [said.get(name, "") for name in (BLOCKS, BLOCK_TOKENS)]
-        if not all(re.fullmatch("[0-9]{1,18}", number) for number in numbers):
+        tokens = config_tokens(dict(labels))
+        if tokens is None:
             return None
-        total += engines * int(numbers[0]) * int(numbers[1])
+        total += engines * tokens
     return int(total) if total else None
+
+
+def config_tokens(said: Mapping[str, str]) -> int | None:
+    """Tokens by the labels of one engine: as stated, else blocks x size, which layers of several kinds may share."""
+    numbers = [said.get(name, "") for name in (STATED, BLOCKS, BLOCK_TOKENS)]
+    stated, blocks, size = (int(text) if re.fullmatch("[0-9]{1,18}", text) else None for text in numbers)
+    if stated is not None:
+        return stated
+    return None if blocks is None or size is None else blocks * size
 
 
 def _of_log(engine: EngineVocabulary, log: bytes | None) -> int | None:

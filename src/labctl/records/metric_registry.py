@@ -233,8 +233,8 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "kv_capacity_tokens",
         (
-            "the tokens that the server's cache-config metric states in its labels, else its blocks · tokens of a block; "
-            "without it, the smallest number that the server's log states"
+            "the tokens that the server's cache-config metric states in its labels, else its blocks · tokens of a "
+            "block; without it, the smallest number that the server's log states"
         ),
         ("tokens", "the state after the last prompt"),
         (Scope.GATE, SERVER),

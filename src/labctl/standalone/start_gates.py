@@ -147,7 +147,9 @@ def kv_capacity_tokens(run: Run, leg: Leg) -> int | None:
     samples = leg.counters[1].get("cache_config", {}) if leg.counters else {}
     product = Fraction(0)
     for labels, engines in samples.items():
+        stated = dict(labels).get("kv_cache_size_tokens", "")
         numbers = [dict(labels).get(name, "") for name in ("num_gpu_blocks", "block_size")]
+        numbers = [stated, "1"] if DIGITS.fullmatch(stated) else numbers  # blocks may be shared by layers of two kinds
         if not all(DIGITS.fullmatch(number) for number in numbers):
             product = Fraction(0)
             break

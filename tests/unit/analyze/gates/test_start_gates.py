@@ -165,6 +165,15 @@ def test_a_degenerate_row_keeps_speed_from_being_looked_at(tmp_path: Path) -> No
         assert verdict.verdict is VerdictKind.NEGATIVE_OR_INCONCLUSIVE
 
 
+def test_a_capacity_that_the_server_states_counts_before_its_blocks(tmp_path: Path) -> None:
+    builder = registered((CAPACITY,))
+    for leg in builder.legs:
+        leg.after["cache_config"] = {"num_gpu_blocks": "6446", "block_size": "64", "kv_cache_size_tokens": "136802"}
+    for verdict in both(builder, tmp_path):
+        (gate,) = (gate for gate in verdict.gates if gate.kind == "kv_capacity")
+        assert [figure.value for figure in gate.figures] == ["136802"] * 4
+
+
 def test_capacity_is_read_from_the_log_where_no_metric_says_it(tmp_path: Path) -> None:
     builder = registered(({**CAPACITY, "min_tokens": 110_990},))
     pattern = r"KV cache size: (?P<tokens>[0-9,]{1,24}) tokens"
