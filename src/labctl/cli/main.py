@@ -35,6 +35,7 @@ COMMANDS = {
     "status": ("run", "status"),
     "report": ("report", "report"),
     "simulate": ("simulate", "simulate"),
+    "inspect": ("inspect_folder", "inspect_folder"),
 }
 """Single commands, each a function of a module of this package."""
 

@@ -1,0 +1,1 @@
+"""Evidence that another lab measured, looked at by the same formulas; it is never a sealed run."""

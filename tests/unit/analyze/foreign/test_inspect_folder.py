@@ -1,0 +1,172 @@
+"""A folder that another lab left is looked at by the formulas of sealed runs, and every doubt is named."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from labctl.analyze.foreign.inspect_folder import inspect_folder
+from labctl.errors import NotFound
+from labctl.records.evidence_view import EvidenceView
+from labctl.report.evidence_view import view_lines
+from tests.fakes.start_folder import IDENTITY, LOG, StartFolder, bench
+
+Spoil = Callable[[StartFolder], object]
+
+
+def viewed(folder: Path, spoil: Spoil = lambda _: None) -> EvidenceView:
+    start = StartFolder()
+    spoil(start)
+    return inspect_folder(start.write(folder))
+
+
+def failing(view: EvidenceView) -> list[str]:
+    return [check.what for check in view.checks if not check.is_met]
+
+
+def put(name: str, data: bytes | None) -> Spoil:
+    return lambda start: start.files.__setitem__(name, data)
+
+
+def count(**changes: int) -> Spoil:
+    return lambda start: start.counters.update(changes)
+
+
+def set_to(name: str, value: object) -> Spoil:
+    return lambda start: setattr(start, name, value)
+
+
+def slower_median() -> bytes:
+    document = bench()
+    document["summary"] = {"tok_s_1_100_after_ttft": {"count": 2, "median": 1.0}}
+    return json.dumps(document).encode()
+
+
+def test_a_sound_start_gives_its_metrics_and_holds_every_check(tmp_path: Path) -> None:
+    view = viewed(tmp_path)
+    values = {one.name: one.value for one in view.metrics}
+    assert failing(view) == []
+    assert view.missing == ()
+    assert view.is_sealed_run is False
+    assert {name: values[name] for name in ("drafts", "accepted_per_cycle", "emitted_per_cycle", "survival_1")} == {
+        "drafts": "150", "accepted_per_cycle": "1", "emitted_per_cycle": "2", "survival_1": "1/3",
+    }  # fmt: skip
+    assert (values["cycle_ms"], values["kv_capacity_tokens"], values["generation_tokens"]) == ("20", "12288", "300")
+
+
+def test_both_conventions_stand_side_by_side_and_are_said_to_differ(tmp_path: Path) -> None:
+    view = viewed(tmp_path)
+    rates = {one.name: float(one.decimal) for one in view.metrics if one.name.startswith("decode_rate")}
+    assert rates["decode_rate_conventional_1_100"] == pytest.approx(rates["decode_rate_legacy_100_1_100"] * 99 / 100)
+    assert any("100 tokens over 99 intervals" in one.what for one in view.findings)
+
+
+def test_warnings_of_the_log_are_findings_with_their_counts_and_names(tmp_path: Path) -> None:
+    more = b"(APIServer pid=7) WARNING 01-01 Unknown vLLM environment variable detected: HOME\n"
+    view = viewed(tmp_path, put("server.log", LOG + more))
+    told = {one.what.partition(":")[0]: (one.count, one.what) for one in view.findings}
+    assert told["unknown-environment-variable warnings"][0] == 2
+    assert told["unknown-environment-variable warnings"][1].endswith("LAB_SWITCH, HOME")
+    assert told["JIT-in-inference warnings"][0] == 1
+    assert told["JIT-in-inference warnings"][1].endswith("add_kernel")
+    assert any("carriage return" in one.what and one.count == 1 for one in view.findings)
+    assert failing(view) == []
+
+
+def test_each_rank_says_its_graphs(tmp_path: Path) -> None:
+    assert viewed(tmp_path).topology == (
+        "rank 0: captured 1 x graphs=4, eager_breaks=3",
+        "rank 0: replayed 1 x graphs=4, eager_breaks=3",
+        "rank 1: captured 1 x graphs=4, eager_breaks=3",
+        "rank 1: replayed 1 x graphs=4, eager_breaks=3",
+    )
+
+
+def test_a_row_that_stood_still_once_is_named(tmp_path: Path) -> None:
+    assert [one.what for one in viewed(tmp_path).findings if "stood still" in one.what] == [
+        "sort stood still for 2010 ms after 1 chunks, once; its printed speed 47.847 is not that of a steady row"
+    ]
+
+
+def test_a_leg_that_says_that_it_is_no_record_is_believed(tmp_path: Path) -> None:
+    view = viewed(tmp_path, put("identity.txt", IDENTITY + b"measurement_leg_not_record_leg=true\n"))
+    assert [one.what for one in view.findings if one.where == "identity.txt"] == [
+        "measurement_leg_not_record_leg=true: by its own word this leg is not a record leg"
+    ]
+
+
+SPOILS: list[tuple[Spoil, list[str]]] = [
+    (count(generation_tokens=299), ["growth of generation_tokens against the rows"]),
+    (count(prompt_tokens=61), ["growth of prompt_tokens against the rows"]),
+    (count(draft_tokens=299), ["proposed tokens of rounds of 2"]),
+    (count(preemptions=1), ["growth of preemptions"]),
+    (count(prefix_cache_hits=16), ["growth of prefix_cache_hits"]),
+    (set_to("positions", (50, 100)), ["survival over the positions"]),
+    (set_to("positions", (100, 49)), ["sum of accepted tokens over positions"]),
+    (set_to("is_exact", (True, False, True)), ["rows that equal the teacher, by the lab's comparator"]),
+    (set_to("cached", (0, 0, 16)), ["rows with 0 cached tokens"]),
+    (put("status.txt", b"status=FAIL\n"), ["status of the start"]),
+    (put("cleanup-status.txt", b"stop_status=1\n"), ["statuses of the stop"]),
+    (put("pre-idle.json", b'{"status":"busy"}'), ["snapshots of 3 that are not idle"]),
+    (put("service-environment.txt", b"HOME=/x\n"), ["unknown variables that are not in the environment"]),
+    (put("server.log", LOG.replace(b"graphs=4", b"graphs=5", 1)), ["graphs of 2 ranks"]),
+    (put("server.log", LOG + b"Falling back to native\n"), ["lines of an exception, an error or a fallback"]),
+    (put("bench.json", slower_median()), ["median of the rows, computed again"]),
+]
+
+
+@pytest.mark.parametrize(("spoil", "expected"), SPOILS)
+def test_one_spoiled_thing_fails_exactly_its_check(spoil: Spoil, expected: list[str], tmp_path: Path) -> None:
+    assert failing(viewed(tmp_path, spoil)) == expected
+
+
+def test_a_changed_byte_is_found_by_the_list_beside_the_folder(tmp_path: Path) -> None:
+    root = StartFolder().write(tmp_path)
+    (root / "identity.txt").write_bytes(IDENTITY.replace(b"B1", b"B2"))
+    assert failing(inspect_folder(root)) == ["files of 13 that differ from a-start.sha256"]
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("bench.json", "bench.json: speeds"),
+        ("exactness-vs-q1.json", "exactness-vs-q1.json: exactness"),
+        ("metrics-after-suite.prom", "metrics-after-suite.prom: counters"),
+        ("server.log", "server.log: fallbacks"),
+        ("identity.txt", "identity.txt: what was run"),
+        ("idle-interval/prestart-00.json", "idle-interval: 1 of 1 snapshots"),
+    ],
+)
+def test_what_is_not_there_is_said_to_be_missing(name: str, told: str, tmp_path: Path) -> None:
+    assert [one for one in viewed(tmp_path, put(name, None)).missing if one.startswith(told)] != []
+
+
+@pytest.mark.parametrize("name", ["exactness-vs-q1.json", "bench.json", "pre-idle.json", "metrics-after-suite.prom"])
+@pytest.mark.parametrize("data", [b"\xff\xfe", b"[]", b'{"rows": 3}', b"{", b'{"a":1,"a":2}', b""])
+def test_a_file_of_another_form_is_a_finding_or_missing_and_never_a_crash(
+    name: str, data: bytes, tmp_path: Path
+) -> None:
+    view = viewed(tmp_path, put(name, data))
+    sound = viewed(tmp_path / "sound")
+    assert (view.missing, view.findings, view.checks) != (sound.missing, sound.findings, sound.checks)
+
+
+def test_a_folder_of_nothing_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="a folder of evidence"):
+        inspect_folder(tmp_path / "nowhere")
+
+
+def test_the_terminal_says_first_that_it_is_no_sealed_run_and_writes_nothing(tmp_path: Path) -> None:
+    root = StartFolder().write(tmp_path)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    words = [sys.executable, "-m", "labctl", "inspect", str(root)]
+    done = subprocess.run(words, capture_output=True, text=True, check=True, env={}, cwd=tmp_path)
+    assert "not a sealed run" in done.stdout.splitlines()[0]
+    assert "150 accepted of 300 drafted in 150 cycles: 1.0000 accepted, 2.0000 emitted" in done.stdout
+    assert done.stdout.splitlines() == [*view_lines(inspect_folder(root))]
+    machine = subprocess.run([*words, "--json"], capture_output=True, text=True, check=True, env={}, cwd=tmp_path)
+    assert EvidenceView.model_validate_json(machine.stdout) == inspect_folder(root)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
