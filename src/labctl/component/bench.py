@@ -8,7 +8,7 @@ from torch import Tensor
 
 from labctl.component.order import Case, Order
 from labctl.component.stopwatch import Stopwatch
-from labctl.component.tensors import Record, on_host, tensor_record, tensor_records
+from labctl.component.tensors import Record, known_record, on_host, tensor_record, tensor_records
 from labctl.component.worker import Draw, OwningSide, Setup, Side, Worker
 
 
@@ -28,8 +28,9 @@ class Bench:
         self.worker = worker
         self.watch = watch
         weights, fills = self.draw(order.checkpoint_seed), self.draw(order.checkpoint_seed)
-        self.weights: Mapping[str, Tensor] = dict(worker.weights(weights, order.dimensions))
-        self.cache_names, self._fills = _in_order(worker.caches(fills, order.dimensions))
+        self.weights = weights.require_all(worker.weights(weights, order.dimensions))
+        self.cache_names, self._fills = _in_order(fills.require_all(worker.caches(fills, order.dimensions)))
+        self._weight_data = weights.data
         self.drawn_weights: Sequence[Record] = sorted(weights.drawn, key=lambda drawn: str(drawn["tensor"]["name"]))
         self.drawn_caches: Sequence[Record] = fills.drawn
         self.host_fills = [on_host(fill) for fill in self._fills]
@@ -72,6 +73,11 @@ class Bench:
     def cache_records(self) -> list[Record]:
         """The candidate's caches as they are now."""
         return [tensor_record(*pair) for pair in zip(self.cache_names, self.candidate_caches, strict=True)]
+
+    def weight_records(self) -> list[Record]:
+        """The weights as they are now, by name."""
+        drawn = [(str(entry["tensor"]["name"]), str(entry["tensor"]["sha256"])) for entry in self.drawn_weights]
+        return [known_record(name, self.weights[name], self._weight_data[name], digest) for name, digest in drawn]
 
     def owned_records(self) -> list[Record]:
         """The candidate's own tensors of all arms and cases."""

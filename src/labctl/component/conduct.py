@@ -1,5 +1,6 @@
 """The worker's sequence: weights, rows, microcases, a pause in which the leg looks at the process, the end."""
 
+import gc
 import importlib.util
 import os
 import signal
@@ -15,7 +16,6 @@ from labctl.component.closing import Closing
 from labctl.component.microcases import run_microcase
 from labctl.component.order import Case, Order
 from labctl.component.rows import open_row, run_row
-from labctl.component.tensors import tensor_records
 from labctl.component.worker import Worker
 
 
@@ -25,13 +25,14 @@ def conduct(order: Order, closing: Closing) -> None:
     worker = load_worker(order.code / "worker.py")
     closing.loaded()
     closing.tell(versions=versions(), device=device_seen(order.device))
+    gc.disable()  # no collection in the middle of a row
     with torch.no_grad():
         bench = _prepare(order, worker, closing)
         _run_rows(bench, closing)
         _run_microcases(bench, closing)
         closing.stage = "closing"
         with closing.watch:
-            closing.tell(weights_after=tensor_records(bench.weights), owned=bench.owned_records())
+            closing.tell(weights_after=bench.weight_records(), owned=bench.owned_records())
         pause()
 
 

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -42,16 +43,13 @@ class OpenRow:
     started_mono_ns: int
 
 
-class Boundaries:
+class Boundaries(ABC):
     """What one side shows at the boundaries; each once, in the order of the declaration."""
 
-    def __init__(self, names: Sequence[str], watch: Stopwatch, challenge: bytes) -> None:
+    def __init__(self, names: Sequence[str], watch: Stopwatch) -> None:
         self._names = names
         self._watch = watch
-        self._challenge = challenge
         self.records: list[Record] = []
-        self.challenges: list[str] = []
-        self.snapshots: list[Tensor] = []
         self._alive: list[Tensor] = []  # or the candidate's first buffers could lie where the control's tensors were
 
     def at(self, name: str, tensor: Tensor) -> None:
@@ -61,12 +59,12 @@ class Boundaries:
             if name != expected:
                 message = f"the boundary {name!r} where the declaration has {expected!r}"
                 raise RuntimeError(message)
-            snapshot = host_copy(tensor)
-            record, challenged = challenged_record(name, tensor, snapshot, self._challenge)
-            self.records.append(record)
-            self.challenges.append(challenged)
-            self.snapshots.append(snapshot)
+            self._record(name, tensor)
             self._alive.append(tensor)
+
+    @abstractmethod
+    def _record(self, name: str, tensor: Tensor) -> None:
+        """Add the record."""
 
     def require_all(self, side: str) -> None:
         """Refuse a side that left boundaries out."""
@@ -75,12 +73,47 @@ class Boundaries:
             raise RuntimeError(message)
 
 
+class ControlBoundaries(Boundaries):
+    """The control's: copies are kept, for the candidate to be compared with."""
+
+    def __init__(self, names: Sequence[str], watch: Stopwatch) -> None:
+        super().__init__(names, watch)
+        self.snapshots: list[Tensor] = []
+
+    def _record(self, name: str, tensor: Tensor) -> None:
+        snapshot = host_copy(tensor)
+        self.records.append(snapshot_record(name, tensor, snapshot))
+        self.snapshots.append(snapshot)
+
+
+class CandidateBoundaries(Boundaries):
+    """The candidate's: each is compared as it is shown, and makes the record of the boundary."""
+
+    def __init__(self, control: ControlBoundaries, watch: Stopwatch, challenge: bytes) -> None:
+        super().__init__([record["name"] for record in control.records], watch)
+        self._control = control
+        self._challenge = challenge
+
+    def _record(self, name: str, tensor: Tensor) -> None:
+        place, content = len(self.records), on_host(tensor)
+        record, challenged = challenged_record(name, tensor, content, self._challenge)
+        self.records.append(
+            {
+                "name": name,
+                "control": self._control.records[place],
+                "candidate": record,
+                "challenge_sha256": challenged,
+                "first_difference": first_difference(self._control.snapshots[place], content),
+            }
+        )
+
+
 def open_row(bench: Bench, number: int, arm: str, case: Case, repeat: int) -> OpenRow:
     """Draw fresh inputs, and restore the caches."""
     started = time.monotonic_ns()
     seed = bench.order.row_seed(arm, case.name, repeat)
     draw = bench.draw(seed)
-    inputs = dict(bench.worker.inputs(draw, case.sizes))
+    inputs = draw.require_all(bench.worker.inputs(draw, case.sizes))
     with bench.watch:
         bench.restore_caches()
     return OpenRow(number, arm, case, repeat, seed, inputs, draw.drawn, started)
@@ -89,11 +122,11 @@ def open_row(bench: Bench, number: int, arm: str, case: Case, repeat: int) -> Op
 def run_row(bench: Bench, opened: OpenRow) -> Record:
     """Run both sides of a row, and give its record."""
     sides, sizes = bench.arms[opened.arm], opened.case.sizes
-    challenge = _challenge(bench, opened)
-    control, candidate = (Boundaries(bench.order.boundaries, bench.watch, challenge) for _ in range(2))
+    control = ControlBoundaries(bench.order.boundaries, bench.watch)
     sides.control(Call(sizes, opened.inputs, bench.control_caches, control.at))
-    sides.candidate(Call(sizes, opened.inputs, bench.candidate_caches, candidate.at))
     control.require_all("control")
+    candidate = CandidateBoundaries(control, bench.watch, _challenge(bench, opened))
+    sides.candidate(Call(sizes, opened.inputs, bench.candidate_caches, candidate.at))
     candidate.require_all("candidate")
     with bench.watch:
         return {
@@ -104,7 +137,7 @@ def run_row(bench: Bench, opened: OpenRow) -> Record:
             "repeat": opened.repeat,
             "row_seed": opened.seed,
             "inputs": list(opened.drawn),
-            "boundaries": _boundary_records(bench.order.boundaries, control, candidate),
+            "boundaries": candidate.records,
             "caches": [_cache_record(bench, opened, index) for index in range(len(bench.cache_names))],
             "buffers": place_records(bench.owned(opened.arm, opened.case)),
             "sample": _sample(bench, opened),
@@ -116,19 +149,6 @@ def run_row(bench: Bench, opened: OpenRow) -> Record:
 
 def _names(drawn: Sequence[Record]) -> list[str]:
     return [entry["tensor"]["name"] for entry in drawn]
-
-
-def _boundary_records(names: Sequence[str], control: Boundaries, candidate: Boundaries) -> list[Record]:
-    return [
-        {
-            "name": name,
-            "control": control.records[place],
-            "candidate": candidate.records[place],
-            "challenge_sha256": candidate.challenges[place],
-            "first_difference": first_difference(control.snapshots[place], candidate.snapshots[place]),
-        }
-        for place, name in enumerate(names)
-    ]
 
 
 def _cache_record(bench: Bench, opened: OpenRow, index: int) -> Record:
@@ -167,7 +187,8 @@ def _sample(bench: Bench, opened: OpenRow) -> Record | None:
         return None
     key = hashlib.sha256(f"{bench.order.nonce}/{opened.number}".encode("ascii")).digest()
     index = int.from_bytes(key[:8], "big") % count
-    numbers = on_host(opened.inputs[slots.input])
-    written = on_host(bench.candidate_caches[index]).index_select(slots.dim, numbers).movedim(slots.dim, 0).contiguous()
-    raw = raw_bytes(written)
-    return {"cache": index, "base64": base64.b64encode(raw).decode("ascii")} if len(raw) <= SAMPLE_LIMIT_BYTES else None
+    cache, numbers = bench.candidate_caches[index], opened.inputs[slots.input]
+    if cache.nbytes // cache.shape[slots.dim] * len(numbers) > SAMPLE_LIMIT_BYTES:
+        return None
+    written = on_host(cache).index_select(slots.dim, on_host(numbers)).movedim(slots.dim, 0).contiguous()
+    return {"cache": index, "base64": base64.b64encode(raw_bytes(written)).decode("ascii")}

@@ -5,6 +5,7 @@ worker = Worker(weights=draw_weights, inputs=draw_inputs, control=Allocating, ca
 ```
 """
 
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,6 +30,7 @@ class Draw:
         self._device = device
         self._watch = watch
         self.drawn: list[Record] = []
+        self.data: dict[str, bytes] = {}
 
     def uniform(
         self, name: str, shape: Sequence[int], dtype: torch.dtype, exponent: int = -8, offset: int = 0
@@ -38,27 +40,34 @@ class Draw:
         for extent in shape:
             count *= extent
         data = stream.uniform_bytes(self._stream(name), count, dtype_name(dtype), exponent, offset)
-        return self._keep(
-            name,
-            from_bytes(data, dtype, shape, self._device),
-            {"kind": "uniform", "exponent": exponent, "offset": offset},
-        )
+        self.data[name] = data
+        tensor = from_bytes(data, dtype, shape, self._device)
+        return self._keep(name, tensor, {"kind": "uniform", "exponent": exponent, "offset": offset})
 
     def distinct(self, name: str, count: int, below: int) -> Tensor:
         """Distinct integers below a bound, such as slots of a cache."""
         numbers = stream.distinct_integers(self._stream(name), count, below)
-        return self._keep(name, self._integers(numbers), {"kind": "distinct", "below": below})
+        return self._keep(name, self._integers(name, numbers), {"kind": "distinct", "below": below})
 
     def consecutive(self, name: str, count: int, below: int) -> Tensor:
         """Integers in a run that starts below a bound, such as positions."""
         numbers = stream.consecutive_integers(self._stream(name), count, below)
-        return self._keep(name, self._integers(numbers), {"kind": "consecutive", "below": below})
+        return self._keep(name, self._integers(name, numbers), {"kind": "consecutive", "below": below})
+
+    def require_all(self, tensors: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+        """Refuse tensors that were not drawn here under their names, or drawn and left out."""
+        drawn = [entry["tensor"]["name"] for entry in self.drawn]
+        if sorted(drawn) != sorted(tensors):
+            message = f"drawn were {sorted(drawn)}, and what came back is {sorted(tensors)}"
+            raise RuntimeError(message)
+        return tensors
 
     def _stream(self, name: str) -> str:
         return f"{self._seed}/{name}"
 
-    def _integers(self, numbers: list[int]) -> Tensor:
-        return torch.tensor(numbers, dtype=torch.int64).to(self._device)
+    def _integers(self, name: str, numbers: list[int]) -> Tensor:
+        self.data[name] = struct.pack(f"<{len(numbers)}q", *numbers)
+        return from_bytes(self.data[name], torch.int64, (len(numbers),), self._device)
 
     def _keep(self, name: str, tensor: Tensor, draw: Record) -> Tensor:
         with self._watch:

@@ -2,10 +2,8 @@
 
 import json
 import os
-from enum import Enum
 from pathlib import Path
-from queue import SimpleQueue
-from threading import Thread
+from threading import Event, Thread
 
 FILE_MODE = 0o600
 
@@ -27,13 +25,6 @@ def write_once(path: Path, data: bytes) -> None:
     _sync_folder(path.parent)
 
 
-class Task(Enum):
-    """What the disk's thread is asked."""
-
-    SYNC = "sync"
-    END = "end"
-
-
 class Lines:
     """A file of lines that only grows. The disk follows beside the work, and holds everything after `settle`.
 
@@ -42,9 +33,10 @@ class Lines:
 
     def __init__(self, path: Path) -> None:
         self._descriptor = _create(path)
-        self._pending: SimpleQueue[Task] = SimpleQueue()
+        self._fresh = Event()
+        self._is_ended = False
         self._errors: list[OSError] = []
-        self._disk = Thread(target=self._sync, daemon=True)
+        self._disk = Thread(target=self._follow, daemon=True)
         self._disk.start()
         _sync_folder(path.parent)
 
@@ -52,19 +44,23 @@ class Lines:
         """Write one line of canonical JSON, and give its bytes."""
         line = canonical(value)
         _write(self._descriptor, line)
-        self._pending.put(Task.SYNC)
+        self._fresh.set()
         return line
 
     def settle(self) -> None:
         """Wait until every line is on disk; no line may follow."""
-        self._pending.put(Task.END)
+        self._is_ended = True
+        self._fresh.set()
         self._disk.join()
         if self._errors:
             raise self._errors[0]
+        os.fsync(self._descriptor)
 
-    def _sync(self) -> None:
+    def _follow(self) -> None:
         try:
-            while self._pending.get() is Task.SYNC:
+            while not self._is_ended:
+                self._fresh.wait()
+                self._fresh.clear()
                 os.fsync(self._descriptor)
         except OSError as error:
             self._errors.append(error)
