@@ -29,14 +29,16 @@ def lane_target(packet: Packet) -> str:
 
 
 def lane_alpha(said: Preregistration) -> Fraction:
-    """The error rate of one attempt: of the effect gate, else as the power states it, else the order's own floor."""
+    """The error rate of one attempt: of the effect gate; without one the stated rate or the order's floor, the larger.
+
+    The floor is the chance that the starts alone fall into the order that favours the candidate most.
+    """
     gates = [1 - Fraction(gate.confidence) for gate in said.gates if isinstance(gate, Effect)]
     if gates:
         return min(gates)
-    if said.power is not None:
-        return Fraction(said.power.alpha)
+    stated = Fraction(said.power.alpha) if said.power is not None else Fraction(0)
     candidates = sum(Arm.of_leg(leg) is Arm.CANDIDATE for leg in said.schedule.order)
-    return Fraction(1, comb(len(said.schedule.order), candidates))
+    return max(stated, Fraction(1, comb(len(said.schedule.order), candidates)))
 
 
 def lucky_pass_chance(alpha: Fraction, attempt: int) -> Fraction:

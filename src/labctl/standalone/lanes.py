@@ -36,11 +36,10 @@ def _lane(run: Run) -> Doc | None:
 
 
 def _alpha(prereg: Doc) -> Fraction:
-    """The error rate of one attempt: of the effect gate, else as the power states it, else the order's own floor."""
+    """The error rate of one attempt: of the effect gate; without one the stated rate or the order's floor, the larger."""
     gates = [1 - Fraction(gate["confidence"]) for gate in prereg["gates"] if gate["kind"] == "effect"]
     if gates:
         return min(gates)
-    if prereg["power"] is not None:
-        return Fraction(prereg["power"]["alpha"])
+    stated = Fraction(prereg["power"]["alpha"]) if prereg["power"] is not None else Fraction(0)
     order = prereg["schedule"]["order"]
-    return Fraction(1, comb(len(order), sum(leg[0] == "B" for leg in order)))
+    return max(stated, Fraction(1, comb(len(order), sum(leg[0] == "B" for leg in order))))

@@ -24,9 +24,11 @@ def test_the_target_is_the_model_of_that_name_then_the_first_then_the_engine() -
     assert lane_target(make_packet()) == "engine:embedded"
 
 
-def test_the_error_rate_is_the_effect_gates_then_the_stated_one_then_the_orders_floor() -> None:
+def test_the_error_rate_is_the_effect_gates_else_the_larger_of_the_stated_one_and_the_orders_floor() -> None:
     assert lane_alpha(registered(gates=[EFFECT], power=POWER)) == Fraction(1, 100)
-    assert lane_alpha(registered(power=POWER)) == Fraction(1, 20)
+    eight = {"order": ["A1", "B1", "B2", "A2", "B3", "A3", "A4", "B4"]}
+    assert lane_alpha(registered(power=POWER)) == Fraction(1, 6)
+    assert lane_alpha(registered(power=POWER, schedule=eight)) == Fraction(1, 20)
     assert lane_alpha(registered()) == Fraction(1, 6)
     assert lane_alpha(registered(schedule={"order": ["A1", "B1"], "stop_after_first_pair": False})) == Fraction(1, 2)
 
