@@ -8,8 +8,7 @@ from fractions import Fraction
 from labctl.analyze.figures import figure
 from labctl.analyze.gates.findings import Findings
 from labctl.analyze.speeds import RunSpeeds
-from labctl.analyze.statistics.logs import gain_of_log
-from labctl.analyze.statistics.ranks import MOST_RANKED_ROWS, WalshAverages
+from labctl.analyze.statistics.ranks import is_walsh_average_above_zero, walsh_rank
 from labctl.prereg.gate_kinds import gate_id
 from labctl.prereg.statistics_gates import Consistency
 from labctl.records.verdict import GateOutcome
@@ -26,13 +25,13 @@ def judge_consistency(speeds: RunSpeeds, gate: Consistency) -> GateOutcome:
         findings.figures.append(figure("row_wins", pair.name, pair.wins, f"of {pair.rows} rows"))
         wins = (f"at least {gate.min_row_wins} of {pair.rows}", pair.wins)
         findings.holds("row wins", pair.name, wins, is_met=pair.wins >= gate.min_row_wins)
-    confidence = Fraction(gate.confidence)
-    averages = None if len(effects) > MOST_RANKED_ROWS else WalshAverages.of([one.log for one in effects])
-    interval = None if averages is None else averages.interval(confidence)
-    if interval is None:
+    rank = walsh_rank(len(effects), Fraction(gate.confidence))
+    if rank is None:
         findings.lacks(f"no interval of confidence {gate.confidence} from {len(effects)} rows")
         return findings.outcome()
-    findings.figures.append(figure("hodges_lehmann_rank", "", interval.lower_rank, "rank"))
-    sides = ("above 0", f"{gain_of_log(float(interval.lower)):.6g} %")
-    findings.holds("lower end of the Hodges-Lehmann interval", "run", sides, is_met=interval.lower > 0)
+    findings.figures.append(figure("hodges_lehmann_rank", "", rank, "rank"))
+    ratios = [one.ratio for one in effects]
+    is_above = is_walsh_average_above_zero(ratios, rank)
+    sides = ("above 0", "above 0" if is_above else "0 or below")
+    findings.holds("lower end of the Hodges-Lehmann interval", "run", sides, is_met=is_above)
     return findings.outcome()

@@ -6,10 +6,9 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import assert_never
 
-from labctl.analyze.evidence import RunEvidence
 from labctl.analyze.figures import HUNDRED, decimal_figure, decimal_text, figure
 from labctl.analyze.gates.findings import Findings
-from labctl.analyze.speeds import run_speeds
+from labctl.analyze.speeds import RunSpeeds
 from labctl.analyze.statistics.logs import log_of
 from labctl.analyze.statistics.starts import candidate_bound
 from labctl.analyze.timing import RATE
@@ -38,10 +37,9 @@ class Reported:
         return decimal_figure(REPORTED, "", Decimal(repr(float(self.value))), RATE)
 
 
-def judge_decision(evidence: RunEvidence, decision: Decision) -> GateOutcome:
+def judge_decision(speeds: RunSpeeds, decision: Decision) -> GateOutcome:
     """Judge the reported value against record x (1 + floor / 100), strictly, by exact arithmetic where it is exact."""
     findings = Findings(KIND, KIND)
-    speeds = run_speeds(evidence, decision.headline)
     headlines = speeds.headlines()
     if headlines is None:
         findings.gaps += speeds.gaps()

@@ -20,7 +20,12 @@ from labctl.prereg.model import CampaignClass, Preregistration
 from labctl.prereg.statistics_gates import StatisticsGate
 from labctl.records.verdict import GateOutcome, GateResult
 
-EXACTNESS = frozenset({"exact_tokens", "cross_leg_exact", "long_then_next", "rollover", "moving_difference"})
+EXACTNESS = frozenset(
+    {
+        *("exact_tokens", "cross_leg_exact", "exact_within_arms", "exact_text"),
+        *("long_then_next", "rollover", "moving_difference"),
+    }
+)
 WORTHLESS = frozenset({"degenerate_output"})
 """Kinds whose failure leaves a speed without worth although no token differs."""
 OF_ALL_STARTS = frozenset({"drift", "consistency", "separation", "effect", "equivalence", "decision"})
@@ -29,7 +34,7 @@ TIMING = OF_ALL_STARTS | {"pair", "control_near", "roofline"}
 STAGES = (
     ("identity",),
     ("complete_rows", "cold", "clean_log", "treatment", "kv_capacity", "resident_memory", "steady_host", "postflight"),
-    ("exact_tokens", "cross_leg_exact", "degenerate_output", "long_then_next", "rollover", "moving_difference"),
+    (*sorted(EXACTNESS), "degenerate_output"),
     ("accounting", "acceptance", "survival_shape"),
     ("pair", "control_near", "roofline", "drift", "consistency", "separation", "effect", "equivalence", "decision"),
 )
@@ -108,16 +113,16 @@ def _judges(evidence: RunEvidence) -> dict[str, Callable[[], GateOutcome]]:
     }
     treatment, decision = preregistration.treatment, preregistration.decision
     metric = headline_metric(preregistration)
-    if treatment is not None:
-        judges["treatment"] = lambda: judge_treatment(evidence, treatment.proof)
-    if decision is not None:
-        judges["decision"] = lambda: judge_decision(evidence, decision)
-    planned = planned_effect_percent(preregistration)
 
     @cache
     def speeds() -> RunSpeeds:
         return run_speeds(evidence, metric)
 
+    if treatment is not None:
+        judges["treatment"] = lambda: judge_treatment(evidence, treatment.proof)
+    if decision is not None:
+        judges["decision"] = lambda: judge_decision(speeds(), decision)
+    planned = planned_effect_percent(preregistration)
     for gate in preregistration.gates:
         if isinstance(gate, StatisticsGate):
             judges[gate_id(gate)] = lambda gate=gate: judge_statistics(speeds(), gate, planned)  # type: ignore[misc] # now

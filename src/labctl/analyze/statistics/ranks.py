@@ -1,5 +1,6 @@
 """Estimates by ranks with exact coverage: the median of rows, and the Hodges-Lehmann estimate of their middle."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -7,6 +8,8 @@ from functools import cache
 from itertools import accumulate
 from math import comb, lcm
 
+NEAR_ZERO = 1e-12
+"""A sum of two logs in floats that is nearer to 0 is settled by the product of the fractions."""
 MOST_RANKED_ROWS = 128
 """Of more rows nothing is ranked: the averages grow with their square, the null with its square again."""
 
@@ -66,6 +69,18 @@ def median_interval(values: Sequence[Fraction], confidence: Fraction) -> RankInt
     return RankInterval(
         ordered[rank - 1], ordered[upper_rank - 1], rank, upper_rank, _median_coverage(len(values))(rank)
     )
+
+
+def is_walsh_average_above_zero(ratios: Sequence[Fraction], rank: int) -> bool:
+    """Whether the Walsh average of this rank, over the logs of these ratios, is above 0, exactly."""
+    logs = [math.log1p((one.numerator - one.denominator) / one.denominator) for one in ratios]
+    near = NEAR_ZERO * max(1.0, *map(abs, logs))
+    below = 0
+    for place, log in enumerate(logs):
+        for other, second in enumerate(logs[place:], start=place):
+            total = log + second
+            below += total < -near or (total <= near and ratios[place] * ratios[other] <= 1)
+    return below < rank
 
 
 @cache

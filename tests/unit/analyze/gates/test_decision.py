@@ -7,12 +7,17 @@ from scipy import stats
 
 from labctl.analyze.evidence import LegEvidence, RunEvidence
 from labctl.analyze.gates.decision import judge_decision, practical_floor, reported_value
+from labctl.analyze.speeds import run_speeds
 from labctl.prereg.field_types import MetricId
 from labctl.prereg.model import Decision
-from labctl.records.verdict import GateResult
+from labctl.records.verdict import GateOutcome, GateResult
 from tests.fakes.speeds import evidence_with_speeds
 
 FULL = MetricId.DECODE_RATE_FULL
+
+
+def judged(evidence: RunEvidence, said: Decision) -> GateOutcome:
+    return judge_decision(run_speeds(evidence, said.headline), said)
 
 
 def decision(record: str | None, percent: str | None) -> Decision:
@@ -38,12 +43,12 @@ def test_a_record_without_a_margin_is_its_own_floor() -> None:
     [("199", GateResult.PASSED), ("200", GateResult.FAILED), ("200.0000000001", GateResult.FAILED)],
 )
 def test_the_floor_must_be_exceeded_strictly(record: str, result: GateResult) -> None:
-    outcome = judge_decision(evidence_with_speeds(A1=100, B1=200, B2=250, A2=101), decision(record, None))
+    outcome = judged(evidence_with_speeds(A1=100, B1=200, B2=250, A2=101), decision(record, None))
     assert outcome.result is result
 
 
 def test_the_lower_candidate_start_is_reported() -> None:
-    outcome = judge_decision(evidence_with_speeds(A1=100, B1=250, B2=200, A2=125), decision(None, None))
+    outcome = judged(evidence_with_speeds(A1=100, B1=250, B2=200, A2=125), decision(None, None))
     figures = {one.name: one.value for one in outcome.figures}
     assert (figures["reported_value"], figures["lower_candidate_minus_higher_control"]) == ("200", "75")
     reported = reported_value(outcome)
@@ -54,7 +59,7 @@ def test_the_lower_candidate_start_is_reported() -> None:
 def test_a_start_that_is_missing_is_no_decision() -> None:
     evidence: RunEvidence = evidence_with_speeds(A1=100, B1=200, B2=250, A2=100)
     legs: tuple[LegEvidence, ...] = evidence.legs[:2]
-    outcome = judge_decision(replace(evidence, legs=legs), decision(None, None))
+    outcome = judged(replace(evidence, legs=legs), decision(None, None))
     assert outcome.result is GateResult.NOT_EVALUATED
 
 
@@ -69,7 +74,7 @@ def bound_decision(record: str | None) -> Decision:
 
 def test_of_more_starts_the_bound_of_the_candidates_is_reported() -> None:
     speeds = dict(zip(BOUND, (100, 200, 250, 125, 200, 100, 125, 250), strict=True))
-    outcome = judge_decision(evidence_with_speeds(**speeds), bound_decision(None))
+    outcome = judged(evidence_with_speeds(**speeds), bound_decision(None))
     reported = reported_value(outcome)
     assert reported is not None
     # By hand: least squares of the logarithms on arm and place has 5 degrees of freedom, t is 2.015.
@@ -81,19 +86,17 @@ def test_of_more_starts_the_bound_of_the_candidates_is_reported() -> None:
     assert float(reported.value) == pytest.approx(float(by_hand), rel=1e-12)
     assert float(reported.value) < 250
     below, near, above = (float(reported.value) * factor for factor in (0.99, 1, 1.01))
-    results = [
-        judge_decision(evidence_with_speeds(**speeds), bound_decision(f"{one:.10f}")) for one in (below, near, above)
-    ]
+    results = [judged(evidence_with_speeds(**speeds), bound_decision(f"{one:.10f}")) for one in (below, near, above)]
     assert [one.result for one in results] == [GateResult.PASSED, GateResult.NOT_EVALUATED, GateResult.FAILED]
 
 
 def test_starts_that_do_not_vary_have_no_bound_to_report() -> None:
     speeds = {name: 100 if name[0] == "A" else 200 for name in BOUND}
-    outcome = judge_decision(evidence_with_speeds(**speeds), bound_decision(None))
+    outcome = judged(evidence_with_speeds(**speeds), bound_decision(None))
     assert outcome.result is GateResult.NOT_EVALUATED
     assert reported_value(outcome) is None
 
 
 def test_a_decision_without_candidates_is_none() -> None:
-    outcome = judge_decision(evidence_with_speeds(A1=100, A2=125), decision(None, None))
+    outcome = judged(evidence_with_speeds(A1=100, A2=125), decision(None, None))
     assert outcome.result is GateResult.NOT_EVALUATED

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from labctl.analyze.statistics.logs import log_of
 from labctl.analyze.statistics.ranks import (
     WalshAverages,
+    is_walsh_average_above_zero,
     median_interval,
     median_rank,
     signed_rank_tails,
@@ -94,6 +96,19 @@ def test_coverage_is_scipys_binomial() -> None:
         assert found is not None
         assert float(found.coverage) == pytest.approx(1 - 2 * stats.binom.cdf(found.lower_rank - 1, rows, 0.5))
         assert 1 - 2 * stats.binom.cdf(found.lower_rank, rows, 0.5) < 0.95
+
+
+def test_the_sign_of_a_walsh_average_is_exact() -> None:
+    rng = seeded(20)
+    factors = [Fraction(a, b) for a in range(1, 7) for b in range(1, 7)]
+    for _ in range(VECTORS):
+        ratios = [rng.choice(factors) for _ in range(rng.randint(1, 9))]
+        averages = WalshAverages.of([log_of(ratio) for ratio in ratios])
+        for rank in range(1, len(averages.doubled) + 1):
+            assert is_walsh_average_above_zero(ratios, rank) == (averages.at(rank) > 0)
+    barely = Fraction(10**18 + 1, 10**18)
+    assert is_walsh_average_above_zero([barely], 1)
+    assert not is_walsh_average_above_zero([1 / barely], 1)
 
 
 def test_estimates_turn_around_exactly() -> None:
