@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from labctl.seal.verify import SealedRun, open_sealed_run
 
 PACKET_LIMIT_BYTES = 8 << 20
 ANALYZER_TIMEOUT_S = 1800
+NO_BYTECODE = Path(os.devnull)
 KNOWN_ANALYZERS = {"labctl": ("-m", "labctl.analyze"), "standalone": ("-S", str(STANDALONE_FILE))}
 
 
@@ -170,12 +170,11 @@ def _identity_problems(pinned: PinnedAnalyzer, bytecode: Path) -> tuple[Problem,
 def _ask_every(names: list[str], run: SealedRun) -> tuple[dict[str, bytes], tuple[Problem, ...]]:
     answers: dict[str, bytes] = {}
     failures: list[Problem] = []
-    with tempfile.TemporaryDirectory(prefix="labctl-bytecode-") as bytecode:
-        for name in names:
-            try:
-                answers[name] = _ask(name, (str(run.root),), Path(bytecode))
-            except BrokenEvidence as error:
-                failures += error.problems
+    for name in names:
+        try:
+            answers[name] = _ask(name, (str(run.root),), NO_BYTECODE)
+        except BrokenEvidence as error:
+            failures += error.problems
     if names[0] not in answers:
         raise BrokenEvidence(failures)  # there is nothing to publish
     return answers, tuple(failures)
@@ -211,16 +210,16 @@ def _ask(name: str, arguments: tuple[str, ...], bytecode: Path) -> bytes:
 
 
 def _run_analyzer(arguments: tuple[str, ...], bytecode: Path) -> "subprocess.CompletedProcess[bytes]":
-    with tempfile.TemporaryDirectory(prefix="labctl-judge-") as empty:
-        return subprocess.run(
-            [sys.executable, "-I", "-P", "-X", f"pycache_prefix={bytecode}", *arguments],
-            capture_output=True,
-            check=False,
-            cwd=empty,
-            env={"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "LANG": "C.UTF-8"},
-            stdin=subprocess.DEVNULL,
-            timeout=ANALYZER_TIMEOUT_S,
-        )
+    """Nothing of it lies in a folder that a killed parent would leave: what it says, it says on its output."""
+    return subprocess.run(
+        [sys.executable, "-I", "-P", "-X", f"pycache_prefix={bytecode}", *arguments],
+        capture_output=True,
+        check=False,
+        cwd="/",
+        env={"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "LANG": "C.UTF-8"},
+        stdin=subprocess.DEVNULL,
+        timeout=ANALYZER_TIMEOUT_S,
+    )
 
 
 def _require_reason(request: JudgeRequest, earlier: tuple[SealedAnalysis, ...]) -> None:

@@ -1,9 +1,13 @@
 """`labctl analyze` and `labctl report` on synthetic sealed runs, as a user calls them."""
 
 import json
+import os
 import subprocess
 import sys
+import time
 from pathlib import Path
+
+import psutil
 
 from tests.fakes.run_builder import RunBuilder
 
@@ -80,3 +84,19 @@ def test_the_current_analysis_is_found_in_the_runs_own_analyses_root(tmp_path: P
     assert (tmp_path / ".labctl/analyses").is_dir()
     shown = labctl("report", run, "--json", cwd=tmp_path)
     assert json.loads(shown.stdout)["verdict"] == "exploratory_pass"
+
+
+def test_a_killed_analysis_leaves_nothing_behind(tmp_path: Path) -> None:
+    run, temporary = sealed(tmp_path), tmp_path / "temporary"
+    temporary.mkdir()
+    command = [sys.executable, "-m", "labctl", "analyze", "sealed-run", str(run), "--out", str(tmp_path / "analyses")]
+    with subprocess.Popen(command, env={**os.environ, "TMPDIR": str(temporary)}) as parent:
+        children = psutil.Process(parent.pid).children
+        while not (judges := children()):
+            assert parent.poll() is None
+            time.sleep(0.01)
+        parent.kill()
+    for judge in judges:
+        judge.kill()
+    assert list(temporary.iterdir()) == []
+    assert not (tmp_path / "analyses").exists()
