@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Make the runs of runs.example/ anew, in a neutral place and under a neutral host name: sealed bytes hold both.
 #
-# Usage, as root, with the commit that the examples shall come from checked out and nothing uncommitted:
-#   scripts/make-examples.sh
+# Usage, as root, on a quiet machine, with the commit that the examples shall come from checked out and nothing uncommitted:
+#   scripts/make-examples.sh calibration    # runs the calibrations and pools campaigns/noise/; commit both, then
+#   scripts/make-examples.sh                # everything else; the quickstart's power rests on the noise of this host
 # It clones into /srv/labctl/labctl, serves vLLM from /srv/labctl/serving, and replaces runs.example/ here.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -10,8 +11,9 @@ place=/srv/labctl/labctl
 python=/usr/bin/python3.11
 
 if [ "${1:-}" != "--renamed" ]; then
-  exec unshare --uts "$0" --renamed
+  exec unshare --uts "$0" --renamed "$@"
 fi
+what=${2:-examples}
 hostname bench
 umask 022
 rm -rf "$place"
@@ -25,10 +27,12 @@ mkdir -m 700 .labctl
 ln -s /srv/labctl/serving .labctl/serving
 export HOME=/srv/labctl PATH=$place/.venv/bin:/usr/bin:/bin
 
-keep() { # keep CAMPAIGN-FOLDER NAME EXPECTED-STATUS: run a campaign and keep its run
+keep() { # keep CAMPAIGN NAME EXPECTED-STATUS: run a campaign, the id of its file, and keep its run
   status=0
-  labctl packet freeze "campaigns/$1/campaign.yaml"
-  labctl consume-and-run "campaigns/$1/campaign.yaml" || status=$?
+  file=campaigns/$1/campaign.yaml
+  [ -f "$file" ] || file=campaigns/calibration/${1%-calibration}.yaml
+  labctl packet freeze "$file"
+  labctl consume-and-run "$file" || status=$?
   if [ "$status" -ne "$3" ]; then
     echo "make-examples: $1: expected exit status $3, got $status; look at its report" >&2
     exit 1
@@ -38,6 +42,16 @@ keep() { # keep CAMPAIGN-FOLDER NAME EXPECTED-STATUS: run a campaign and keep it
   cp -r .labctl/runs/"$1"-[0-9a-f]* "$here/runs.example/$2"
   chmod -R u=rwX,go=rX "$here/runs.example/$2"
 }
+
+if [ "$what" = calibration ]; then
+  keep quickstart-calibration quickstart-calibration 0
+  keep vllm-cpu-calibration vllm-cpu-calibration 0
+  mkdir -p "$here/campaigns/noise"
+  rm -f "$here/campaigns/noise/any-cpu.json" "$here/campaigns/noise/any-cpu-vllm.json"
+  labctl power pool "$here/runs.example/quickstart-calibration" --out "$here/campaigns/noise/any-cpu.json"
+  labctl power pool "$here/runs.example/vllm-cpu-calibration" --out "$here/campaigns/noise/any-cpu-vllm.json"
+  exit 0
+fi
 
 keep quickstart quickstart 0
 keep broken-server broken-server 4

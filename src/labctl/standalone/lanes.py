@@ -36,7 +36,7 @@ def _lane(run: Run) -> Doc | None:
 
 
 def _alpha(prereg: Doc) -> Fraction:
-    """The error rate of one attempt: of the effect gate; without one the stated rate or the order's floor, the larger."""
+    """The error rate of one attempt: the effect gate's; without one, the larger of the stated and the order's floor."""
     gates = [1 - Fraction(gate["confidence"]) for gate in prereg["gates"] if gate["kind"] == "effect"]
     if gates:
         return min(gates)
