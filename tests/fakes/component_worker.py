@@ -1,5 +1,6 @@
 """Real worker processes: an export and an order as a leg makes them, and the pause answered from outside."""
 
+import json
 import os
 import shutil
 import signal
@@ -115,6 +116,38 @@ def run_worker(folder: Path, worker: Path, work: dict[str, Any], files: tuple[Pa
         maps = _answer_pause(process.pid)
         status = process.wait(LIMIT_S)
     return WorkerRun(leg, status, maps is not None, (folder / "worker.log").read_text(), maps or "")
+
+
+class Zygote:
+    """Workers without the second that importing torch takes; see `worker_zygote.py`."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-B", "-u", str(Path(__file__).with_name("worker_zygote.py"))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={"PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1"},
+        )
+
+    def run(self, folder: Path, worker: Path, work: dict[str, Any]) -> WorkerRun:
+        """Run a worker file to its end."""
+        code, leg, log = export(folder, worker), folder / "leg", folder / "worker.log"
+        asked = {"code": str(code), "order": str(write_order(leg, code, work)), "log": str(log)}
+        told, heard = self._process.stdin, self._process.stdout
+        assert told is not None
+        assert heard is not None
+        told.write(json.dumps(asked) + "\n")
+        told.flush()
+        answer = json.loads(heard.readline())
+        return WorkerRun(leg, answer["status"], answer["maps"] is not None, log.read_text(), answer["maps"] or "")
+
+    def close(self) -> None:
+        """End the process."""
+        for stream in (self._process.stdin, self._process.stdout):
+            assert stream is not None
+            stream.close()
+        self._process.wait(LIMIT_S)
 
 
 def _answer_pause(pid: int) -> str | None:

@@ -10,7 +10,7 @@ import pytest
 
 from labctl.records.component import WorkerCompleted, WorkerFailed
 from labctl.records.microcase import MustRaiseRecord
-from tests.fakes.component_worker import WorkerRun, run_worker, work_of
+from tests.fakes.component_worker import WorkerRun, Zygote, run_worker, work_of
 from tests.fakes.worker_lies import CAMPAIGN, HONEST
 
 PROGRAM = Path(__file__).parents[3] / "src" / "labctl" / "component" / "run_worker.py"
@@ -24,10 +24,10 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> WorkerRun:
     return run_worker(tmp_path_factory.mktemp("honest"), HONEST, work_of(CAMPAIGN))
 
 
-def run_with(folder: Path, more: str, work: dict[str, Any] | None = None) -> WorkerRun:
+def run_with(zygote: Zygote, folder: Path, more: str, work: dict[str, Any] | None = None) -> WorkerRun:
     worker = folder / "spoiled.py"
     worker.write_text(HONEST.read_text(encoding="utf-8") + more, encoding="utf-8")
-    return run_worker(folder, worker, work or work_of(CAMPAIGN))
+    return zygote.run(folder, worker, work or work_of(CAMPAIGN))
 
 
 def failure(run: WorkerRun) -> WorkerFailed:
@@ -91,16 +91,16 @@ def test_inputs_are_the_same_tensors_for_both_sides_and_fresh_in_each_row(honest
     assert all(row.inputs_after == tuple(drawn.tensor.sha256 for drawn in row.inputs) for row in honest.rows)
 
 
-def test_a_worker_file_that_cannot_be_loaded_leaves_a_record(tmp_path: Path) -> None:
-    ending = failure(run_with(tmp_path, "import a_module_that_is_nowhere\n"))
+def test_a_worker_file_that_cannot_be_loaded_leaves_a_record(tmp_path: Path, zygote: Zygote) -> None:
+    ending = failure(run_with(zygote, tmp_path, "import a_module_that_is_nowhere\n"))
     assert (ending.stage, ending.row, ending.exception) == ("import", 0, "ModuleNotFoundError")
 
 
-def test_a_worker_file_without_a_declaration_leaves_a_record(tmp_path: Path) -> None:
-    assert "declares no" in failure(run_with(tmp_path, "worker = None\n")).message
+def test_a_worker_file_without_a_declaration_leaves_a_record(tmp_path: Path, zygote: Zygote) -> None:
+    assert "declares no" in failure(run_with(zygote, tmp_path, "worker = None\n")).message
 
 
-def test_a_candidate_that_dies_in_a_row_leaves_the_rows_before_it(tmp_path: Path) -> None:
+def test_a_candidate_that_dies_in_a_row_leaves_the_rows_before_it(tmp_path: Path, zygote: Zygote) -> None:
     spoiled = f"""
 class Dying(Kept):
     def __call__(self, call):
@@ -109,34 +109,34 @@ class Dying(Kept):
             raise MemoryError("no more")
 worker = {DECLARED}Dying)
 """
-    run = run_with(tmp_path, spoiled)
+    run = run_with(zygote, tmp_path, spoiled)
     ending = failure(run)
     assert (ending.stage, ending.row, ending.exception, ending.message) == ("row", 2, "MemoryError", "no more")
     assert len(run.rows) == run.component.rows == 2
     assert any("worker.py" in line for line in ending.traceback)
 
 
-def test_leaving_the_process_from_the_worker_file_is_a_failure(tmp_path: Path) -> None:
-    assert failure(run_with(tmp_path, "raise SystemExit(0)\n")).exception == "SystemExit"
+def test_leaving_the_process_from_the_worker_file_is_a_failure(tmp_path: Path, zygote: Zygote) -> None:
+    assert failure(run_with(zygote, tmp_path, "raise SystemExit(0)\n")).exception == "SystemExit"
 
 
 @pytest.mark.parametrize(
     ("drop", "message"), [("doubled", "'doubled' where the declaration has"), ("scaled", "'scaled'")]
 )
-def test_a_boundary_that_is_not_declared_is_refused(tmp_path: Path, drop: str, message: str) -> None:
+def test_a_boundary_that_is_not_declared_is_refused(tmp_path: Path, zygote: Zygote, drop: str, message: str) -> None:
     work = work_of(CAMPAIGN)
     work["boundaries"] = [boundary for boundary in work["boundaries"] if boundary["name"] != drop]
-    ending = failure(run_with(tmp_path, "", work))
+    ending = failure(run_with(zygote, tmp_path, "", work))
     assert message in ending.message
 
 
-def test_a_boundary_that_is_left_out_is_refused(tmp_path: Path) -> None:
+def test_a_boundary_that_is_left_out_is_refused(tmp_path: Path, zygote: Zygote) -> None:
     work = work_of(CAMPAIGN)
     work["boundaries"].append({"name": "never", "of": "pair", "select": None})
-    assert failure(run_with(tmp_path, "", work)).message == "the control showed 3 of 4 boundaries"
+    assert failure(run_with(zygote, tmp_path, "", work)).message == "the control showed 3 of 4 boundaries"
 
 
-def test_a_candidate_that_does_not_refuse_is_recorded_and_judged_later(tmp_path: Path) -> None:
+def test_a_candidate_that_does_not_refuse_is_recorded_and_judged_later(tmp_path: Path, zygote: Zygote) -> None:
     spoiled = f"""
 class Willing(Kept):
     def __call__(self, call):
@@ -146,15 +146,15 @@ class Willing(Kept):
         torch.jit.is_tracing = honest
 worker = {DECLARED}Willing)
 """
-    run = run_with(tmp_path, spoiled)
+    run = run_with(zygote, tmp_path, spoiled)
     assert run.exit_status == 0, run.log
     refused = next(one for one in run.component.microcases if isinstance(one, MustRaiseRecord))
     assert (refused.exception, refused.message) == (None, None)
     assert refused.state_before != refused.state_after
 
 
-def test_warnings_stand_in_the_log_and_in_the_record(tmp_path: Path) -> None:
-    run = run_with(tmp_path, "import warnings\nwarnings.warn('a fallback', RuntimeWarning)\n")
+def test_warnings_stand_in_the_log_and_in_the_record(tmp_path: Path, zygote: Zygote) -> None:
+    run = run_with(zygote, tmp_path, "import warnings\nwarnings.warn('a fallback', RuntimeWarning)\n")
     assert [(one.category, one.message) for one in run.component.warnings] == [("RuntimeWarning", "a fallback")]
     assert "RuntimeWarning: a fallback" in run.log
 

@@ -6,7 +6,7 @@ import pytest
 
 from labctl.prereg.component_model import ComponentPreregistration
 from labctl.prereg.load import load_any_preregistration
-from tests.fakes.component_worker import WorkerRun, run_worker, work_of
+from tests.fakes.component_worker import WorkerRun, Zygote, work_of
 from tests.fakes.worker_gates import failed_gates
 from tests.fakes.worker_lies import CAMPAIGN, LIES, write_worker
 
@@ -38,8 +38,8 @@ def campaign() -> ComponentPreregistration:
     return said
 
 
-def run_scaled_rows(folder: Path, lie: str | None = None) -> WorkerRun:
-    run = run_worker(folder, write_worker(folder, lie), work_of(CAMPAIGN))
+def run_scaled_rows(zygote: Zygote, folder: Path, lie: str | None = None) -> WorkerRun:
+    run = zygote.run(folder, write_worker(folder, lie), work_of(CAMPAIGN))
     assert run.exit_status == 0, run.log
     return run
 
@@ -48,32 +48,32 @@ def test_every_lie_is_tried() -> None:
     assert set(FOUND_BY) | ABOUT_WARNINGS == set(LIES)
 
 
-def test_an_honest_worker_passes_every_gate(tmp_path: Path) -> None:
-    run = run_scaled_rows(tmp_path)
+def test_an_honest_worker_passes_every_gate(tmp_path: Path, zygote: Zygote) -> None:
+    run = run_scaled_rows(zygote, tmp_path)
     assert failed_gates(campaign(), run) == {}
     assert run.component.channels_before == run.component.channels_after
     assert run.component.warnings == ()
 
 
 @pytest.mark.parametrize(("lie", "gate"), FOUND_BY.items())
-def test_a_lying_worker_is_found_out(tmp_path: Path, lie: str, gate: str) -> None:
-    assert gate in failed_gates(campaign(), run_scaled_rows(tmp_path, lie))
+def test_a_lying_worker_is_found_out(tmp_path: Path, zygote: Zygote, lie: str, gate: str) -> None:
+    assert gate in failed_gates(campaign(), run_scaled_rows(zygote, tmp_path, lie))
 
 
 @pytest.mark.parametrize("lie", ["silenced_warnings", "redirected_warnings"])
-def test_a_worker_that_silences_warnings_changes_the_channels(tmp_path: Path, lie: str) -> None:
-    record = run_scaled_rows(tmp_path, lie).component
+def test_a_worker_that_silences_warnings_changes_the_channels(tmp_path: Path, zygote: Zygote, lie: str) -> None:
+    record = run_scaled_rows(zygote, tmp_path, lie).component
     assert record.channels_before != record.channels_after
 
 
-def test_a_warning_that_is_hidden_from_the_record_stands_in_the_log(tmp_path: Path) -> None:
-    run = run_scaled_rows(tmp_path, "hidden_warnings")
+def test_a_warning_that_is_hidden_from_the_record_stands_in_the_log(tmp_path: Path, zygote: Zygote) -> None:
+    run = run_scaled_rows(zygote, tmp_path, "hidden_warnings")
     assert run.log.count("RuntimeWarning") == 8 + 2  # rows, and one call of each microcase
     assert run.component.warnings == ()
 
 
-def test_the_one_flipped_bit_is_named_with_its_place(tmp_path: Path) -> None:
-    rows = run_scaled_rows(tmp_path, "flipped_bit").rows
+def test_the_one_flipped_bit_is_named_with_its_place(tmp_path: Path, zygote: Zygote) -> None:
+    rows = run_scaled_rows(zygote, tmp_path, "flipped_bit").rows
     differing = [(row.row, pair) for row in rows for pair in (*row.boundaries, *row.caches) if pair.first_difference]
     [(number, pair)] = differing
     difference = pair.first_difference
