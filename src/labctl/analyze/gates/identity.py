@@ -69,11 +69,9 @@ def generic_environment(
     """An observed environment with placeholders for what differs from start to start."""
     values = start_values(evidence.packet, order)
     filled = expected_environment(evidence.packet, order, values)
-    generic = substitute_back_environment(observed, {}, values)
-    return {
-        name: template[name] if name in template and value == filled[name] else generic[name]
-        for name, value in observed.items()
-    }
+    strange = {name: value for name, value in observed.items() if name not in template or value != filled[name]}
+    generic = substitute_back_environment(strange, {}, values)
+    return {name: generic[name] if name in generic else template[name] for name in observed}
 
 
 def _judge_server(findings: Findings, evidence: RunEvidence, leg: LegEvidence, process: ProcessRecord) -> None:
