@@ -18,6 +18,7 @@ What can be spoiled:
   `edit_body` (event-stream bytes to bytes), `edit_response` (HTTP response bytes to bytes), `ended`, `merge_reads`,
   `pause` (after which event, for how many ns).
 - `edits[path] = function`: bytes to bytes of any file below `data/`, before manifests are made (for JSON: `json_edit`).
+- `untold`: keys that the teacher's rows leave out.
 - `lane`: what the marker says of the lane; None: nothing. `noise`: the bytes of a pinned noise record.
 - `outcome`, `removed` (paths below `data/` to leave out), `phase_answer` (a function from the true answer to another).
 
@@ -171,6 +172,7 @@ class RunBuilder:
     phase_answer: Callable[[PhaseAnswer], PhaseAnswer] | None = None
     lane: Lane | None = None
     noise: bytes | None = None
+    untold: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         self.suite = Suite.from_json(canonical_json(self._suite_document()), "suite")
@@ -280,6 +282,7 @@ class RunBuilder:
             }
             for row, ids in zip(self.legs[0].rows, self.teacher, strict=True)
         ]
+        rows = [{name: one for name, one in row.items() if name not in self.untold} for row in rows]
         origin = {"run": "teacher-run", "seal_sha256": "6" * 64, "packet_sha256": "7" * 64, "leg": "A1"}
         return canonical_json(
             {

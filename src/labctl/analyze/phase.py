@@ -9,7 +9,7 @@ from labctl.protocol import FIRST_PAIR
 from labctl.records.run import PhaseAnswer
 from labctl.records.verdict import GateResult
 
-LATER_KINDS = OF_ALL_STARTS | {"control_near", "moving_difference"}
+LATER_KINDS = OF_ALL_STARTS | {"control_near", "moving_difference", "exact_within_arms"}
 
 
 def answer_phase(evidence: RunEvidence, analyzer_sha256: str, problems: tuple[Problem, ...]) -> PhaseAnswer:

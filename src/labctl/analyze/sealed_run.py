@@ -2,6 +2,7 @@
 
 from typing import assert_never
 
+from labctl.analyze.comparison import comparison_figures
 from labctl.analyze.component.verdict import analyze_component
 from labctl.analyze.conclusions import conclusion_figures
 from labctl.analyze.drift import arm_spreads
@@ -128,6 +129,7 @@ def _effect(evidence: RunEvidence) -> tuple[Figure, ...]:
     if overall is not None:
         figures.append(figure("gain_of_mean_headlines", "", overall, "percent"))
     figures += [spread.figure() for spread in arm_spreads(evidence, metric)]
+    figures += comparison_figures(evidence)
     return (*figures, *conclusion_figures(evidence, metric), *lane_figures(evidence), *_noise(evidence, metric))
 
 

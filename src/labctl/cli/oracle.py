@@ -30,4 +30,4 @@ def make(
 
     teacher = make_oracle(open_sealed_run(run_named(named)))
     write_once(out, teacher.canonical())
-    show.line(f"{out}: {len(teacher.rows)} rows of start {teacher.origin.leg} of {teacher.origin.run}")
+    show.line(f"{out}: {len(teacher.rows)} rows of the first start of {named}")

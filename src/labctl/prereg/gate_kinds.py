@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from labctl.frozen import DecimalText, FrozenModel
+from labctl.prereg.answer_gates import AnswerGate
 from labctl.prereg.field_types import GateId, GroupValues, Line, MetricId, RelativePath, is_absent
 from labctl.prereg.start_gates import OutputGate, Roofline, ServerGate
 from labctl.prereg.statistics_gates import StatisticsGate
@@ -126,7 +127,17 @@ class ControlNear(FrozenModel):
 
 
 LegGate = (
-    ExactTokens | CrossLegExact | Cold | Accounting | CleanLog | OutputGate | ServerGate | Pair | ControlNear | Roofline
+    ExactTokens
+    | CrossLegExact
+    | AnswerGate
+    | Cold
+    | Accounting
+    | CleanLog
+    | OutputGate
+    | ServerGate
+    | Pair
+    | ControlNear
+    | Roofline
 )
 Gate = Annotated[LegGate | StatisticsGate, Field(discriminator="kind")]
 

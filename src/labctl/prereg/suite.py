@@ -1,12 +1,14 @@
 """Suites (prompts), oracles (expected tokens) and model manifests: the other files that a campaign names."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Discriminator, Field, StringConstraints, Tag
 
 from labctl.frozen import FrozenModel, SafeName, Sha256
+from labctl.prereg.field_types import is_absent
 from labctl.prereg.model import Api
 
+TokenIds = Annotated[tuple[Annotated[int, Field(ge=0, le=2**31 - 1)], ...], Field(min_length=1)]
 PromptContent = Annotated[str, StringConstraints(min_length=1, max_length=200_000)]
 
 
@@ -44,18 +46,27 @@ class Suite(FrozenModel):
 
 
 class OracleRow(FrozenModel):
-    """What one prompt must give."""
+    """What one prompt must give, as far as it is known: token ids, or a digest of the text, or both."""
 
     prompt: SafeName
     """The prompt's id."""
-    prompt_token_ids_sha256: Sha256
+    prompt_token_ids_sha256: Sha256 | None = Field(default=None, exclude_if=is_absent)
     """SHA-256 of the canonical JSON list of prompt token ids, as the server reported them."""
-    token_ids: Annotated[tuple[Annotated[int, Field(ge=0, le=2**31 - 1)], ...], Field(min_length=1)]
-    """The generated token ids."""
-    text_sha256: Sha256
+    token_ids: TokenIds | None = Field(default=None, exclude_if=is_absent)
+    """The generated token ids; without them only gate `exact_text` can compare."""
+    text_sha256: Sha256 | None = Field(default=None, exclude_if=is_absent)
     """SHA-256 of the generated text in UTF-8."""
-    finish_reason: Literal["length", "stop"]
+    finish_reason: Literal["length", "stop"] | None = Field(default=None, exclude_if=is_absent)
     """Why generation ended."""
+
+
+class ImportedFile(FrozenModel):
+    """One file that an oracle was imported from."""
+
+    schema_name: Annotated[str, StringConstraints(min_length=1, max_length=128)]
+    """The format that it says it has."""
+    sha256: Sha256
+    """Its digest."""
 
 
 class OracleOrigin(FrozenModel):
@@ -69,6 +80,27 @@ class OracleOrigin(FrozenModel):
     """Its packet."""
     leg: SafeName
     """The start whose rows were taken."""
+
+
+class ImportedOrigin(FrozenModel):
+    """An oracle of another lab, whose tokens labctl never saw being generated."""
+
+    kind: Literal["imported"]
+    """The origin's kind."""
+    files: Annotated[tuple[ImportedFile, ...], Field(min_length=1)]
+    """The files that it was made from."""
+    source_sha256: Sha256
+    """SHA-256 of the lab's own record of the start, as its files name it."""
+
+
+def _origin_kind(value: Any) -> str:  # noqa: ANN401 (pydantic passes raw input)
+    keys = value if isinstance(value, dict) else getattr(value, "__dict__", ())
+    return "imported" if "kind" in keys else "sealed"
+
+
+Origin = Annotated[
+    Annotated[OracleOrigin, Tag("sealed")] | Annotated[ImportedOrigin, Tag("imported")], Discriminator(_origin_kind)
+]
 
 
 class Oracle(FrozenModel):
@@ -86,7 +118,7 @@ class Oracle(FrozenModel):
     """Tokens asked for."""
     ignore_eos: bool
     """Whether end tokens were ignored."""
-    origin: OracleOrigin
-    """The sealed start it was made from."""
+    origin: Origin
+    """The sealed start that it was made from, or the files of another lab."""
     rows: Annotated[tuple[OracleRow, ...], Field(min_length=1)]
     """One row a prompt, in the suite's order."""

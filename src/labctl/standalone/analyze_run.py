@@ -25,7 +25,8 @@ if not __package__:  # run as a file: the folder is the package, and its parts a
     if sys.pycache_prefix is None:  # neither read compiled code beside the parts nor leave any in a sealed run
         sys.pycache_prefix, sys.dont_write_bytecode = os.devnull, True
 
-from . import answer_gates, host_gates, log_gates, speed_gates, start_gates, statistics_gates
+from . import answer_gates, arm_gates, host_gates, log_gates, speed_gates, start_gates, statistics_gates
+from .arm_differences import comparison_figures
 from .gate_findings import Gate
 from .lanes import lane_figures
 from .native_answer import judge_native
@@ -47,7 +48,10 @@ from .sealed_files import (
     unequal,
 )
 
-EXACTNESS = ("exact_tokens", "cross_leg_exact", "long_then_next", "rollover", "moving_difference")
+EXACTNESS = (
+    *("exact_tokens", "cross_leg_exact", "exact_within_arms", "exact_text"),
+    *("long_then_next", "rollover", "moving_difference"),
+)
 OF_ALL_STARTS = ("drift", "consistency", "separation", "effect", "equivalence", "decision")
 TIMING = ("pair", "control_near", "roofline", *OF_ALL_STARTS)
 STAGES = (
@@ -57,7 +61,7 @@ STAGES = (
     ("accounting", "acceptance", "survival_shape"),
     TIMING,
 )
-LATER = (*OF_ALL_STARTS, "control_near", "moving_difference")
+LATER = (*OF_ALL_STARTS, "control_near", "moving_difference", "exact_within_arms")
 
 # What judges each kind; it is given the gate to fill, the run, and what was registered.
 KINDS: dict[str, Callable[[Gate, Run, Doc], None]] = {
@@ -68,6 +72,8 @@ KINDS: dict[str, Callable[[Gate, Run, Doc], None]] = {
     "clean_log": log_gates.clean_log,
     "exact_tokens": answer_gates.exact_tokens,
     "cross_leg_exact": answer_gates.cross_leg_exact,
+    "exact_within_arms": arm_gates.exact_within_arms,
+    "exact_text": arm_gates.exact_text,
     "accounting": answer_gates.accounting,
     "acceptance": start_gates.acceptance,
     "survival_shape": start_gates.survival_shape,
@@ -189,7 +195,12 @@ def judge_run(root: Path) -> Doc:
     told["analyzer"] = {"name": NAME, "sha256": OWN_SHA256, "standing": standing}
     told |= {
         "gates": [gate.answer() for gate in gates],
-        "effect": [*speed_gates.effect(run), *statistics_gates.conclusions(run), *lane_figures(run)],
+        "effect": [
+            *speed_gates.effect(run),
+            *statistics_gates.conclusions(run),
+            *lane_figures(run),
+            *comparison_figures(run),
+        ],
     }
     told["starts"] = [start_figures(leg.name, leg.rows, run.metric) for leg in run.legs if leg.rows]
     told["rows"] = [row.figures(leg.name) for leg in run.legs for row in leg.rows]

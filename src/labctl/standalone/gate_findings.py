@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TypeGuard, TypeVar
 
-from .row_figures import Told, figure
+from .row_figures import UNTOLD, Told, figure
 from .run_reading import Leg
 from .sealed_files import Doc
 
@@ -67,10 +67,18 @@ class Gate:
         return said | {"misses": misses[:50], "miss_count": len(misses)}
 
 
+def equals(observed: Told, told: Told) -> bool:
+    """Whether an answer is all that was told of it."""
+    return all(other in (UNTOLD, one) for one, other in zip(observed, told, strict=True))
+
+
 def compare(gate: Gate, legs: Iterable[Leg], expected: list[Told]) -> None:
     """Token ids, text, finish reason and prompt ids, row by row; a row without tokens equals nothing."""
+    if any(told[0] is UNTOLD for told in expected):
+        gate.gaps.append("teacher: token ids are absent: gate exact_text compares what it holds")
+        return
     for leg in legs:
         gate.same(leg.name, "rows", len(expected), len(leg.rows))
-        exact = [(row, bool(told[0]) and row.told == told) for row, told in zip(leg.rows, expected, strict=False)]
+        exact = [(row, bool(told[0]) and equals(row.told, told)) for row, told in zip(leg.rows, expected, strict=False)]
         gate.same(leg.name, "rows that differ", [], [row.number for row, is_equal in exact if not is_equal])
         gate.note(leg.name, "rows", exact_rows=sum(is_equal and not row.faults for row, is_equal in exact))

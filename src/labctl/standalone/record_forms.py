@@ -54,10 +54,13 @@ FORMS: dict[str, Form] = {
     "oracle.json": {
         "labctl": 1, "kind": "oracle", "suite_sha256": SHA256, "api": ("completions", "chat"),
         "max_tokens": range(1, 1 << 100), "ignore_eos": bool,
-        "origin": {"run": NAME, "seal_sha256": SHA256, "packet_sha256": SHA256, "leg": NAME},
+        "origin": (
+            {"run": NAME, "seal_sha256": SHA256, "packet_sha256": SHA256, "leg": NAME},
+            {"kind": "imported", "files": [{"schema_name": str, "sha256": SHA256}], "source_sha256": SHA256},
+        ),
         "rows": [{
-            "prompt": NAME, "prompt_token_ids_sha256": SHA256, "token_ids": [range(1 << 31)], "text_sha256": SHA256,
-            "finish_reason": ("length", "stop"),
+            "prompt": NAME, "prompt_token_ids_sha256?": (SHA256, None), "token_ids?": ([range(1 << 31)], None),
+            "text_sha256?": (SHA256, None), "finish_reason?": ("length", "stop", None),
         }],
     },
     "order.json": {

@@ -11,6 +11,8 @@ from .sealed_files import Doc, canonical, sha256
 from .wire_reading import Answer, Lines, read_events, read_response
 
 Told = tuple[object, ...]
+UNTOLD = object()
+"""Stands for what a teacher does not say; nothing can be compared with it."""
 
 # One row, and the registry's formulas for it.
 DELAY_TOLERANCE_NS = 25_000_000  # how long a client may be kept from looking at the clock after a system call

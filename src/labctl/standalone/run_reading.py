@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from .metrics_text import read_samples
 from .record_forms import require_form
-from .row_figures import CONVENTIONAL, Row, Told
+from .row_figures import CONVENTIONAL, UNTOLD, Row, Told
 from .sealed_files import (
     Broken,
     Doc,
@@ -185,7 +185,10 @@ class Run:
         oracle = self._record("packet/inputs/oracle.json", "taught") if has_teacher else None
         self._load_approvals()
         names = ("token_ids", "text_sha256", "finish_reason", "prompt_token_ids_sha256")
-        return [tuple(row[name] for name in names) for row in oracle["rows"]] if oracle else None
+        if oracle is None:
+            return None
+        given = [{name: value for name, value in row.items() if value is not None} for row in oracle["rows"]]
+        return [tuple(row.get(name, UNTOLD) for name in names) for row in given]
 
     def _load_approvals(self) -> None:
         there = {sha256(data) for name, data in self.files.items() if name.startswith("packet/approvals/")}

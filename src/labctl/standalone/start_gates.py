@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from .answer_gates import drafting
-from .gate_findings import Gate
-from .row_figures import Told, headline
+from .gate_findings import Gate, equals
+from .row_figures import UNTOLD, Told, headline
 from .run_reading import Leg, Run
 from .sealed_files import Broken, Doc, document
 
@@ -58,10 +58,14 @@ def rollover(gate: Gate, run: Run, said: Doc) -> None:
 def _judge_taught(gate: Gate, run: Run, picked: Callable[[Leg], list[int]], at_least: int) -> None:
     if not gate.knows(taught := taught_rows(run), "run", "a teacher or a first control start"):
         return
+    if not gate.knows(None if any(told[0] is UNTOLD for told in taught) else taught, "teacher", "a list of token ids"):
+        return
     for leg in run.legs:
         places = picked(leg)
         if gate.knows(len(places) >= at_least or None, leg.name, f"one of {at_least} such rows"):
-            equal = [at < len(taught) and bool(taught[at][0]) and leg.rows[at].told == taught[at] for at in places]
+            equal = [
+                at < len(taught) and bool(taught[at][0]) and equals(leg.rows[at].told, taught[at]) for at in places
+            ]
             gate.same(
                 leg.name, "rows that differ", [], [at + 1 for at, held in zip(places, equal, strict=True) if not held]
             )
@@ -72,6 +76,8 @@ def _judge_taught(gate: Gate, run: Run, picked: Callable[[Leg], list[int]], at_l
 def moving_difference(gate: Gate, run: Run, _: Doc) -> None:
     """A row's first difference lies at one place in all starts of an arm."""
     if not gate.knows(taught := taught_rows(run), "run", "a teacher or a first control start"):
+        return
+    if not gate.knows(None if any(told[0] is UNTOLD for told in taught) else taught, "teacher", "a list of token ids"):
         return
     for legs in (run.arm("A"), run.arm("B")):
         for at, told in enumerate(taught if len(legs) > 1 else ()):

@@ -16,6 +16,8 @@ MAX_CYCLE_TOKENS = 16
 MIN_CYCLES = 3
 MIN_DEGENERATE_TOKENS = 8
 NO_ROW = "no row was measured"
+TOKENS, TEXT, FINISH, PROMPT = "token ids", "text digest", "finish reason", "prompt token ids digest"
+NO_TOKENS = "the teacher holds no token ids: gate exact_text compares what it holds"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,8 @@ class ExpectedRow:
     text_sha256: str
     finish_reason: str | None
     prompt_ids_sha256: str | None
+    untold: frozenset[str] = frozenset()
+    """What the teacher does not say, and so cannot be compared."""
 
 
 def judge_exact_tokens(evidence: RunEvidence, gate: ExactTokens) -> GateOutcome:
@@ -75,7 +79,7 @@ def add_row_counts(findings: Findings, legs: Iterable[LegEvidence], expected: tu
 
 def is_exact(row: StreamRow, wanted: ExpectedRow) -> bool:
     """Whether a row is equal to what is expected; a row without tokens equals nothing."""
-    return bool(row.token_ids) and row.is_whole and not list(_differences(row, wanted))
+    return bool(row.token_ids) and row.is_whole and not list(differences(row, wanted))
 
 
 def first_difference(observed: tuple[int, ...], expected: tuple[int, ...]) -> int | None:
@@ -103,7 +107,7 @@ def moving_differences(evidence: RunEvidence) -> tuple[str, ...]:
     lines = []
     for arm in Arm:
         legs = [leg for leg in evidence.arm(arm) if len(leg.rows) == len(expected)]
-        for place, wanted in enumerate(expected):
+        for place, wanted in enumerate(expected if not is_without_tokens(expected) else ()):
             found = {first_difference(leg.rows[place].token_ids, wanted.token_ids) for leg in legs}
             if len(found) > 1:
                 lines.append(
@@ -122,29 +126,51 @@ def expected_rows(evidence: RunEvidence) -> tuple[ExpectedRow, ...] | None:
 
 
 def _of_teacher(row: OracleRow) -> ExpectedRow:
-    return ExpectedRow("teacher", row.token_ids, row.text_sha256, row.finish_reason, row.prompt_token_ids_sha256)
+    told = {
+        TOKENS: row.token_ids,
+        TEXT: row.text_sha256,
+        FINISH: row.finish_reason,
+        PROMPT: row.prompt_token_ids_sha256,
+    }
+    return ExpectedRow(
+        source="teacher",
+        token_ids=row.token_ids or (),
+        text_sha256=row.text_sha256 or "",
+        finish_reason=row.finish_reason,
+        prompt_ids_sha256=row.prompt_token_ids_sha256,
+        untold=frozenset(what for what, value in told.items() if value is None),
+    )
+
+
+def is_without_tokens(expected: Iterable[ExpectedRow]) -> bool:
+    """Whether the teacher leaves the token ids of a row untold."""
+    return any(TOKENS in wanted.untold for wanted in expected)
 
 
 def compare_row(findings: Findings, where: str, row: StreamRow, wanted: ExpectedRow) -> None:
-    """Check one row, and name its first difference."""
+    """Check one row, and name its first difference; without token ids to compare with, that is a gap."""
+    if TOKENS in wanted.untold:
+        findings.lacks(NO_TOKENS)
+        return
     findings.holds("token ids", where, ("at least one", "none"), is_met=bool(row.token_ids) and bool(wanted.token_ids))
     position = first_difference(row.token_ids, wanted.token_ids)
     if position is not None:
         sides = (_token(wanted.token_ids, position), _token(row.token_ids, position))
         findings.holds(f"token {position} against {wanted.source}", where, sides, is_met=False)
-    for what, expected, observed in _differences(row, wanted):
-        if what != "token ids":
+    for what, expected, observed in differences(row, wanted):
+        if what != TOKENS:
             findings.equal(f"{what} against {wanted.source}", where, expected, observed)
 
 
-def _differences(row: StreamRow, wanted: ExpectedRow) -> Iterator[tuple[str, object, object]]:
+def differences(row: StreamRow, wanted: ExpectedRow) -> Iterator[tuple[str, object, object]]:
+    """What the teacher says and the row does not bear out: what it is, expected, observed."""
     pairs = (
-        ("token ids", wanted.token_ids, row.token_ids),
-        ("text digest", wanted.text_sha256, row.text_sha256),
-        ("finish reason", wanted.finish_reason, row.finish_reason),
-        ("prompt token ids digest", wanted.prompt_ids_sha256, row.prompt_ids_sha256),
+        (TOKENS, wanted.token_ids, row.token_ids),
+        (TEXT, wanted.text_sha256, row.text_sha256),
+        (FINISH, wanted.finish_reason, row.finish_reason),
+        (PROMPT, wanted.prompt_ids_sha256, row.prompt_ids_sha256),
     )
-    return ((what, expected, observed) for what, expected, observed in pairs if expected != observed)
+    return (one for one in pairs if one[0] not in wanted.untold and one[1] != one[2])
 
 
 def _token(token_ids: tuple[int, ...], position: int) -> str:

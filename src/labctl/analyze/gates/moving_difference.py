@@ -1,7 +1,7 @@
 """Gate `moving_difference`: no row's first difference lies elsewhere in another start of the same arm."""
 
 from labctl.analyze.evidence import LegEvidence, RunEvidence
-from labctl.analyze.gates.exact_tokens import ExpectedRow, expected_rows, first_difference
+from labctl.analyze.gates.exact_tokens import NO_TOKENS, ExpectedRow, expected_rows, first_difference, is_without_tokens
 from labctl.analyze.gates.findings import Findings
 from labctl.prereg.gate_kinds import gate_id
 from labctl.prereg.model import Arm
@@ -17,6 +17,9 @@ def judge_moving_difference(evidence: RunEvidence, gate: MovingDifference) -> Ga
     expected = expected_rows(evidence)
     if expected is None:
         findings.lacks("neither a teacher nor a first control start is there")
+        return findings.outcome()
+    if is_without_tokens(expected):
+        findings.lacks(NO_TOKENS)
         return findings.outcome()
     for arm in Arm:
         legs = evidence.arm(arm)

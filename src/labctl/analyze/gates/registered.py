@@ -10,7 +10,9 @@ from labctl.analyze.gates.cold import judge_cold
 from labctl.analyze.gates.control_near import judge_control_near
 from labctl.analyze.gates.cross_leg_exact import judge_cross_leg_exact
 from labctl.analyze.gates.degenerate_output import judge_degenerate_output
+from labctl.analyze.gates.exact_text import judge_exact_text
 from labctl.analyze.gates.exact_tokens import judge_exact_tokens
+from labctl.analyze.gates.exact_within_arms import judge_exact_within_arms
 from labctl.analyze.gates.kv_capacity import judge_kv_capacity
 from labctl.analyze.gates.long_then_next import judge_long_then_next
 from labctl.analyze.gates.moving_difference import judge_moving_difference
@@ -21,6 +23,7 @@ from labctl.analyze.gates.rollover import judge_rollover
 from labctl.analyze.gates.roofline import judge_roofline
 from labctl.analyze.gates.steady_host import judge_steady_host
 from labctl.analyze.gates.survival_shape import judge_survival_shape
+from labctl.prereg.answer_gates import AnswerGate, ExactText, ExactWithinArms
 from labctl.prereg.field_types import MetricId
 from labctl.prereg.gate_kinds import Accounting, CleanLog, Cold, ControlNear, CrossLegExact, ExactTokens, LegGate, Pair
 from labctl.prereg.start_gates import (
@@ -46,6 +49,8 @@ def judge_registered(evidence: RunEvidence, gate: LegGate, metric: MetricId) -> 
     match gate:
         case Cold() | Accounting() | CleanLog() | ExactTokens() | CrossLegExact():
             outcome = _judge_first(evidence, gate)
+        case ExactWithinArms() | ExactText():
+            outcome = _judge_answers(evidence, gate)
         case DegenerateOutput() | LongThenNext() | Rollover() | MovingDifference():
             outcome = _judge_output(evidence, gate)
         case SurvivalShape() | Acceptance() | KvCapacity() | ResidentMemory() | SteadyHost() | PostflightClean():
@@ -71,6 +76,17 @@ def _judge_first(
             outcome = judge_exact_tokens(evidence, gate)
         case CrossLegExact():
             outcome = judge_cross_leg_exact(evidence, gate)
+        case _:
+            assert_never(gate)
+    return outcome
+
+
+def _judge_answers(evidence: RunEvidence, gate: AnswerGate) -> GateOutcome:
+    match gate:
+        case ExactWithinArms():
+            outcome = judge_exact_within_arms(evidence, gate)
+        case ExactText():
+            outcome = judge_exact_text(evidence, gate)
         case _:
             assert_never(gate)
     return outcome

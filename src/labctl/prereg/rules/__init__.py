@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 
 from labctl.prereg.finding import Finding
 from labctl.prereg.model import Preregistration
+from labctl.prereg.rules.answers import ANSWER_RULES
 from labctl.prereg.rules.arms import ARM_RULES
 from labctl.prereg.rules.claims import CLAIM_RULES
 from labctl.prereg.rules.files import host_findings, oracle_findings, suite_findings
@@ -20,6 +21,7 @@ _RULES: tuple[Callable[[Preregistration], Iterator[Finding]], ...] = (
     *ARM_RULES,
     *SCHEDULE_RULES,
     *GATE_RULES,
+    *ANSWER_RULES,
     *START_GATE_RULES,
     *START_STATISTICS_RULES,
     *CLAIM_RULES,

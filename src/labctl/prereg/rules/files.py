@@ -55,7 +55,10 @@ def oracle_findings(oracle: Oracle) -> Iterator[Finding]:
         if row.prompt in seen:
             yield Finding(("rows", index, "prompt"), "each prompt once", f"{row.prompt} again", "make the oracle anew")
         seen.add(row.prompt)
-        count = len(row.token_ids)
+        if row.token_ids is None and row.text_sha256 is None:
+            do = "name what the row must give"
+            yield Finding(("rows", index), "token ids, or a digest of the text", "neither", do)
+        count = oracle.max_tokens if row.token_ids is None else len(row.token_ids)
         if count > oracle.max_tokens or (row.finish_reason == "length" and count < oracle.max_tokens):
             expected = f"{oracle.max_tokens} tokens, or fewer and finish reason stop"
             path = ("rows", index, "token_ids")

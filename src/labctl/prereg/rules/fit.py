@@ -17,6 +17,8 @@ from labctl.prereg.suite import Oracle, Suite
 from labctl.prereg.treatment_kinds import BinariesTreatment, EnvironmentTreatment
 from labctl.prereg.words import nearest
 
+GATES_OVER_TOKENS = frozenset({"exact_tokens", "long_then_next", "rollover", "moving_difference"})
+
 
 def host_fits(preregistration: Preregistration, host: HostProfile) -> Iterator[Finding]:
     """Every key that a preregistration uses is one that the host profile has."""
@@ -112,7 +114,22 @@ def oracle_fits(preregistration: Preregistration, suite: Suite, suite_sha256: st
     elif [row.prompt for row in oracle.rows] != [prompt.id for prompt in suite.prompts]:
         got = "other rows, or another order"
         yield Finding(path, "one row a prompt, in the suite's order", got, "make the oracle anew")
+    yield from _gates_can_compare(preregistration, oracle)
     yield from _rows_are_long_enough(preregistration, oracle)
+
+
+def _gates_can_compare(preregistration: Preregistration, oracle: Oracle) -> Iterator[Finding]:
+    """A gate over tokens needs a teacher that holds token ids, and one over text a teacher that holds text."""
+    has_tokens = all(row.token_ids is not None for row in oracle.rows)
+    has_text = all(row.text_sha256 is not None for row in oracle.rows)
+    for index, gate in enumerate(preregistration.gates):
+        path: TreePath = ("gates", index, "kind")
+        if gate.kind in GATES_OVER_TOKENS and not has_tokens:
+            do = "use gate exact_text, or a teacher that holds them"
+            yield Finding(path, "a teacher that holds token ids", "rows without", do)
+        if gate.kind == "exact_text" and not has_text:
+            do = "use gate exact_tokens, or a teacher that holds them"
+            yield Finding(path, "a teacher that holds digests of texts", "rows without", do)
 
 
 def _rows_are_long_enough(preregistration: Preregistration, oracle: Oracle) -> Iterator[Finding]:
@@ -120,9 +137,10 @@ def _rows_are_long_enough(preregistration: Preregistration, oracle: Oracle) -> I
     metrics = {gate.metric for gate in preregistration.gates if isinstance(gate, Pair)}
     metrics |= {preregistration.decision.headline} if preregistration.decision else set()
     wanted = sorted(metrics & WINDOW_METRICS)
-    short = [row for row in oracle.rows if len(row.token_ids) < TOKENS_OF_A_WINDOW]
+    known = [(row.prompt, len(row.token_ids)) for row in oracle.rows if row.token_ids is not None]
+    short = [(prompt, count) for prompt, count in known if count < TOKENS_OF_A_WINDOW]
     if wanted and short:
-        got = f"{len(short[0].token_ids)} tokens for prompt {short[0].prompt} ({len(short)} short rows)"
+        got = f"{short[0][1]} tokens for prompt {short[0][0]} ({len(short)} short rows)"
         do = "set ignore_eos and make the oracle anew, or choose decode_rate_full or wall_rate"
         yield Finding(("oracle", "teacher"), f"{TOKENS_OF_A_WINDOW} tokens a row for {wanted[0]}", got, do)
 
