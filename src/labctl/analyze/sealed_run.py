@@ -16,6 +16,7 @@ from labctl.analyze.load import load_evidence
 from labctl.analyze.noise import noise_of
 from labctl.analyze.noise_use import noise_use_figures
 from labctl.analyze.observed import observed_differences
+from labctl.analyze.pair_cycles import pair_cycle_figures
 from labctl.analyze.pairs import overall_gain_percent, pair_effects
 from labctl.analyze.phase import phase_of_sealed_run
 from labctl.analyze.probe.verdict import analyze_probe
@@ -128,7 +129,7 @@ def _effect(evidence: RunEvidence) -> tuple[Figure, ...]:
     overall = overall_gain_percent(evidence, metric)
     if overall is not None:
         figures.append(figure("gain_of_mean_headlines", "", overall, "percent"))
-    figures += [spread.figure() for spread in arm_spreads(evidence, metric)]
+    figures += [*pair_cycle_figures(evidence), *(spread.figure() for spread in arm_spreads(evidence, metric))]
     figures += comparison_figures(evidence)
     return (*figures, *conclusion_figures(evidence, metric), *lane_figures(evidence), *_noise(evidence, metric))
 

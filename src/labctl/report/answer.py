@@ -8,7 +8,9 @@ from labctl.report.escape import markdown
 from labctl.report.numbers import short, signed, unit
 
 SHOWN_REASONS = 10
-EXACTNESS_KINDS = ("exact_tokens", "cross_leg_exact")
+EXACTNESS_KINDS = (
+    *("exact_tokens", "cross_leg_exact", "long_then_next", "rollover", "moving_difference", "degenerate_output"),
+)
 RUN_GAIN = "gain_of_mean_headlines"
 PAIR_GAIN = "headline_gain"
 ROW_WINS = "row_wins"

@@ -9,7 +9,7 @@ from typing import Any
 from .exact_statistics import candidate_bound, log_of, sign_test_p
 from .gate_findings import Gate, compare
 from .row_figures import figure, gain_percent, headline, quantile
-from .run_reading import Run
+from .run_reading import Leg, Run
 from .sealed_files import Doc
 
 CONFIDENCE = Fraction(95, 100)
@@ -32,11 +32,25 @@ def _pairs(run: Run, metric: str) -> Iterator[tuple[str, int, bool, dict[str, An
 def effect(run: Run) -> list[Doc]:
     """Gains, by pair and overall."""
     found = [figure(key, pair[0], value, "") for pair in _pairs(run, run.metric) for key, value in pair[3].items()]
+    for control, candidate in zip(run.arm("A"), run.arm("B"), strict=False):
+        found += _cycles(run, control, candidate)
     heads = [[headline(leg.rows, run.metric) for leg in run.arm(arm)] for arm in "BA"]
     if all(heads) and None not in heads[0] + heads[1]:
         gain = gain_percent(*(sum((one for one in arm if one), Fraction(0)) / len(arm) for arm in heads))
         found.append(figure("gain_of_mean_headlines", "", gain, "percent"))
     return found
+
+
+def _cycles(run: Run, control: Leg, candidate: Leg) -> Iterator[Doc]:
+    where = f"{candidate.name} vs {control.name}"
+    for name, above, below, times in (
+        ("cycle_saving", "request_decode_time_sum", "drafts", -1000),
+        ("acceptance_drift", "accepted_tokens", "draft_tokens", 1),
+    ):
+        sides = [(leg.grown(above, run.off), leg.grown(below, run.off)) for leg in (control, candidate)]
+        ratios = [one / other for one, other in sides if one is not None and other]
+        if len(ratios) == len(sides):
+            yield figure(name, where, times * (ratios[1] - ratios[0]), "ms or share")
 
 
 def pair(gate: Gate, run: Run, said: Doc) -> None:
