@@ -1,4 +1,4 @@
-"""Layouts are derived from what was declared; the seed lab's third packet asked for offset 0 of every view."""
+"""Layouts are derived from what was declared; not every view starts at offset 0."""
 
 import pytest
 

@@ -104,7 +104,7 @@ def first_cache(script: WorkerScript) -> None:
             one["rest_sha256"] = "0" * 64
 
 
-def offset_of_seed_lab(script: WorkerScript) -> None:
+def offset_zero(script: WorkerScript) -> None:
     side = pair(script)["candidate"]
     side.update(storage_offset=0, data_ptr=side["storage_ptr"])
 
@@ -184,7 +184,7 @@ SPOILS: list[tuple[str, str, Spoil]] = [
     ("complete_rows", "times of the rows, one after the other", lambda s: s.rows[2].update(started_mono_ns=1)),
     ("complete_rows", "rows whose boundary rope_k has digest", repeated_boundary),
     ("complete_rows", "digest of the tensor, drawn again", first_cache),
-    ("layouts", "storage offset", offset_of_seed_lab),
+    ("layouts", "storage offset", offset_zero),
     ("layouts", "stride", lambda s: pair(s, "normalized_states")["control"].update(stride=[4, 8, 1])),
     ("layouts", "shape", lambda s: pair(s, "normalized_states")["control"].update(shape=[1, 2, 8])),
     ("layouts", "type", lambda s: pair(s, "normalized_states")["control"].update(dtype="float16")),
