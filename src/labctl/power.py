@@ -1,7 +1,7 @@
 """Power: what a planned campaign can see, given how far equal starts lie apart (noncentral t over starts).
 
 The analysis that is planned for compares the mean log headline of the arms with the pooled spread between starts of one
-arm: rA + rB - 2 degrees of freedom. `docs/statistics.md` has the formulas and what they leave out.
+arm: rA + rB - 2 degrees of freedom. `docs/power.md` has the formulas and what they leave out.
 """
 
 import math
