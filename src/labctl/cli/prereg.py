@@ -23,14 +23,27 @@ class Format(StrEnum):
     GITHUB = "github"
 
 
+class Kind(StrEnum):
+    """Kinds of campaigns."""
+
+    ENDPOINT = "endpoint"
+    COMPONENT = "component"
+    PROBE = "probe"
+
+
 @app.command()
-def new(folder: Annotated[Path, typer.Argument(help="The campaign's folder, such as campaigns/my-idea.")]) -> None:
-    """Write a commented campaign that validates, with a host profile and a suite where there are none."""
+def new(
+    folder: Annotated[Path, typer.Argument(help="The campaign's folder, such as campaigns/my-idea.")],
+    kind: Annotated[Kind, typer.Option(help="What the campaign runs.")] = Kind.ENDPOINT,
+) -> None:
+    """Write a commented campaign that validates, with a host profile and a suite or a worker where it needs them."""
     from labctl.errors import NotFound
     from labctl.packet.git_command import find_repository
+    from labctl.prereg.native_skeleton import NativeKind, write_native_skeleton
     from labctl.prereg.skeleton import write_skeleton
 
-    for path in write_skeleton(folder):
+    paths = write_skeleton(folder) if kind is Kind.ENDPOINT else write_native_skeleton(folder, NativeKind(kind))
+    for path in paths:
         show.line(f"{path}: written")
     try:
         find_repository(folder)

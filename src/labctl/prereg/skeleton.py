@@ -90,6 +90,22 @@ def write_skeleton(folder: Path) -> list[Path]:
             folder that the campaigns root is to be in is not there (NOT_FOUND).
         InvalidPreregistration: the host profile or the suite that is there already is wrong.
     """
+    campaign, root = new_campaign_place(folder)
+    host, is_new_host = first_host(root)
+    suite, is_new_suite = _first_or_new(root / "suites", "first-prompts.yaml", _SUITE)
+    text = _campaign(folder.absolute().name, host, suite)
+    make_folders(folder)
+    write_once(campaign, text.encode())
+    return [*[host] * is_new_host, *[suite] * is_new_suite, campaign]
+
+
+def new_campaign_place(folder: Path) -> tuple[Path, Path]:
+    """The campaign file that may be written, and the campaigns root.
+
+    Raises:
+        Refused: the campaign is there already (EXISTS), the folder's name is no campaign id (WRONG_VALUE), or the
+            folder that the campaigns root is to be in is not there (NOT_FOUND).
+    """
     campaign, root = folder / "campaign.yaml", folder.absolute().parent
     if _ID.fullmatch(folder.absolute().name) is None:
         expected = "a folder named with lower-case letters, digits and hyphens"
@@ -99,12 +115,22 @@ def write_skeleton(folder: Path) -> list[Path]:
         raise Refused(Problem(Code.NOT_FOUND, str(folder), f"the folder {root.parent}", "none", do))
     if campaign.exists():
         raise Refused(Problem(Code.EXISTS, str(campaign), "a free name", "a file", "choose another folder"))
-    host, is_new_host = _first_or_new(root / "hosts", "this-machine.yaml", _HOST)
-    suite, is_new_suite = _first_or_new(root / "suites", "first-prompts.yaml", _SUITE)
-    text = _campaign(folder.absolute().name, host, suite)
-    make_folders(folder)
-    write_once(campaign, text.encode())
-    return [*[host] * is_new_host, *[suite] * is_new_suite, campaign]
+    return campaign, root
+
+
+def first_host(root: Path) -> tuple[Path, bool]:
+    """The first host profile below a campaigns root, and whether it was written now."""
+    return _first_or_new(root / "hosts", "this-machine.yaml", _HOST)
+
+
+def self_interpreter(host: Path) -> str:
+    """The key of the interpreter that runs labctl, or else the first key of a host profile.
+
+    Raises:
+        InvalidPreregistration: the host profile is wrong.
+    """
+    interpreters = load_host_profile(host).model.interpreters
+    return next((key for key, path in interpreters.items() if path == "self"), next(iter(interpreters)))
 
 
 def _first_or_new(folder: Path, name: str, text: str) -> tuple[Path, bool]:
@@ -116,12 +142,11 @@ def _first_or_new(folder: Path, name: str, text: str) -> tuple[Path, bool]:
 
 
 def _campaign(name: str, host: Path, suite: Path) -> str:
-    interpreters = load_host_profile(host).model.interpreters
     prompts = load_suite(suite).model
     return _CAMPAIGN.format(
         id=name,
         host=f"hosts/{host.name}",
-        interpreter=next((key for key, path in interpreters.items() if path == "self"), next(iter(interpreters))),
+        interpreter=self_interpreter(host),
         suite=f"suites/{suite.name}",
         api=_api(prompts),
         prompts=len(prompts.prompts),
