@@ -47,7 +47,7 @@ def replaced(old: str, new: str) -> Callable[[str], str]:
 
 SEEDS: list[tuple[Callable[[str], str], str]] = [
     (replaced("(count, last_ns - sent_ns)", "(count - 1, last_ns - sent_ns)"), "wall_rate"),
-    (replaced("reported_value=reported,", "reported_value=reported + 1,"), "reported_value"),
+    (replaced("_reported_figure(reported,", "_reported_figure(reported + 1,"), "reported_value"),
     (replaced('["cached"] if row.answer.usages', '["prompt"] if row.answer.usages'), "gate cold"),
     (replaced("self.ids += ids", "self.ids += [one + 1 for one in ids]"), "digest of token ids"),
     (replaced("def main(", "raise SystemExit(3)\n\n\ndef main("), "analyzer standalone"),
