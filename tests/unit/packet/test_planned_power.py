@@ -6,9 +6,12 @@ import pytest
 from labctl.codes import Code
 from labctl.errors import FreezeRefused
 from labctl.packet.contents import EndpointSubject, PinnedInput
+from labctl.packet.freeze import FreezeRequest, freeze_packet
 from labctl.packet.model import Packet, PinnedFile, PlannedPower
 from labctl.packet.planned_power import plan_power, refuse_underpowered
+from labctl.packet.power_lines import power_lines
 from labctl.prereg.model import Preregistration
+from tests.fakes.lab_repository import LabRepository
 from tests.fakes.packets import make_packet
 
 BENCH = (Path(__file__).parents[2] / "fixtures" / "prereg" / "noise" / "bench.json").read_bytes()
@@ -95,3 +98,37 @@ def test_a_packet_keeps_what_was_planned() -> None:
     document = make_packet().model_dump(mode="json") | {"planned_power": planned(subject("2")).model_dump(mode="json")}
     packet = Packet.model_validate_json(json.dumps(document))
     assert packet.planned_power == planned(subject("2"))
+
+
+def compared(lab: LabRepository, effect: str) -> None:
+    """Register a comparison with a power, and commit it."""
+    lab.write("campaigns/noise/bench.json", BENCH.decode())
+    lab.write("campaigns/keys/allowed_signers", "reviewer@example.org ssh-ed25519 AAAA\n")
+    lab.edit_campaign("class: exploratory", "class: comparison")
+    lab.edit_campaign("  - {kind: cross_leg_exact}\n", "  - {kind: cross_leg_exact}\n  - {kind: exact_within_arms}\n")
+    signed = "reviews: {required: 1, signatures: ssh, allowed_signers: keys/allowed_signers}"
+    power = (
+        f'power: {{noise_record: noise/bench.json, planned_effect_percent: "{effect}", alpha: "0.05", power: "0.8"}}'
+    )
+    lab.edit_campaign("reviews: {required: 0, signatures: none}", f"{power}\n{signed}")
+    lab.commit("Compare")
+
+
+def test_freezing_refuses_a_claim_without_power_and_writes_nothing(tmp_path: Path) -> None:
+    lab = LabRepository.create(tmp_path / "lab")
+    compared(lab, "0.5")
+    with pytest.raises(FreezeRefused, match="4 starts of each arm") as refused:
+        freeze_packet(FreezeRequest(lab.campaign))
+    assert refused.value.exit_code == 3
+    assert not (lab.top / ".labctl" / "authorization" / "packets").exists()
+
+
+def test_freezing_keeps_what_was_computed_in_the_packet(tmp_path: Path) -> None:
+    lab = LabRepository.create(tmp_path / "lab")
+    compared(lab, "2")
+    packet = freeze_packet(FreezeRequest(lab.campaign))
+    assert packet.planned_power is not None
+    assert packet.planned_power.starts == (2, 2)
+    assert packet.file("noise.json") is not None
+    (line,) = power_lines(packet)
+    assert line.endswith("with 2 and 2 starts at SD 0.238485206 %")
