@@ -124,30 +124,3 @@ def export_run(
     counts = (len(record.changed), len(record.names), len(redactions))
     show.line("files that differ: {}; names replaced: {}; ranges taken out: {}".format(*counts))
     show.line("it has no seal; read it once more before it is published")
-
-
-@app.command("export")
-def export_run(
-    run: Annotated[str, typer.Argument(help="The folder or the name of a sealed run.")],
-    target: Annotated[Path, typer.Argument(help="The folder of the copy, which must not exist.")],
-    *,
-    reason: Annotated[str, typer.Option(help="Why it is made, in one line; stands in the copy.")],
-    names: Annotated[list[str] | None, typer.Option("--map", help="NAME=REPLACEMENT, everywhere; repeatable.")] = None,
-    ranges: Annotated[list[str] | None, typer.Option("--redact", help="PATH[:START-END] below data/.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Copy a sealed run for others: names replaced, bytes taken out; the copy says so and never passes as the run."""
-    from labctl.seal.export import ExportRequest, export_run, named_range, named_replacement
-    from labctl.seal.verify import open_sealed_run
-
-    sealed = open_sealed_run(run_named(run))
-    mapped = dict(named_replacement(text) for text in names or ())
-    redactions = tuple(named_range(sealed, text) for text in ranges or ())
-    record = export_run(ExportRequest(sealed, target.absolute(), reason, mapped, redactions))
-    if as_json:
-        show.json_document(record.model_dump(mode="json"))
-        return
-    show.line(f"copy: {target} of run {record.original.run_dir}, seal {record.original.seal_sha256[:12]}")
-    counts = (len(record.changed), len(record.names), len(redactions))
-    show.line("files that differ: {}; names replaced: {}; ranges taken out: {}".format(*counts))
-    show.line("it has no seal; read it once more before it is published")
