@@ -18,6 +18,7 @@ Spoil = Callable[[RunBuilder], object]
 Gate = dict[str, object]
 SURVIVAL = [60, 30, 8, 2]
 CONFIGURATION = {"num_gpu_blocks": "100", "block_size": "16"}
+PROOF = {"counter": "drafts", "control": "absent_or_zero", "candidate": "positive"}
 NO_CACHE = {"cache_config": None}
 
 DEGENERATE: Gate = {"kind": "degenerate_output"}
@@ -109,6 +110,21 @@ LACKING: list[tuple[Gate, Spoil]] = [
 ]  # fmt: skip
 
 
+LEGS = ("01-A1", "02-B1", "03-B2", "04-A2")
+WIRE = {f"legs/{leg}/wire/{row:02d}.{end}" for leg in LEGS for row in (1, 2) for end in ("bin", "reads.jsonl")}
+LOST: list[tuple[Gate, set[str]]] = [
+    (DEGENERATE, WIRE),
+    (LONG, {"packet/inputs/oracle.json"}),
+    (ROLLOVER, {"packet/inputs/oracle.json"}),
+    (MOVING, {"packet/inputs/oracle.json"}),
+    (SHAPE, {"legs/02-B1/metrics-after.prom"}),
+    (ACCEPTANCE, {"legs/02-B1/metrics-after.prom"}),
+    (CAPACITY, {"legs/02-B1/metrics-after.prom", "legs/02-B1/server.log"}),
+    (POSTFLIGHT, {"legs/02-B1/postflight.json"}),
+    (ROOFLINE, WIRE),
+]
+
+
 def both(builder: RunBuilder, folder: Path) -> tuple[Verdict, Verdict]:
     run = builder.seal(folder)
     told = canonical_json(standalone.judge_run(builder.root))
@@ -146,6 +162,41 @@ def test_what_cannot_be_looked_at_is_not_evaluated_by_either(gate: Gate, spoil: 
     assert results(one, GateResult.NOT_EVALUATED) == results(other, GateResult.NOT_EVALUATED)
     assert set(results(one, GateResult.NOT_EVALUATED)) - {"decision", "pair", "control_near"} == {gate["kind"]}
     assert one.verdict is other.verdict is VerdictKind.INVALID
+
+
+@pytest.mark.parametrize(("gate", "removed"), LOST, ids=[str(gate["kind"]) for gate, _ in LOST])
+def test_lost_evidence_is_not_evaluated_by_either(gate: Gate, removed: set[str], tmp_path: Path) -> None:
+    builder = registered((gate,))
+    builder.removed = removed
+    for verdict in both(builder, tmp_path):
+        assert gate["kind"] in results(verdict, GateResult.NOT_EVALUATED)
+
+
+@pytest.mark.parametrize("gate", [SHAPE, ACCEPTANCE], ids=["survival_shape", "acceptance"])
+def test_a_run_that_never_speculates_is_not_evaluated_by_either(gate: Gate, tmp_path: Path) -> None:
+    builder = registered((gate,))
+    treated = {"argument": "--fast", "control": None, "candidate": True, "proof": PROOF}
+    changes = builder.packet["preregistration"]
+    assert isinstance(changes, dict)
+    builder.packet = {"preregistration": changes | {"treatment": treated}}
+    for verdict in both(builder, tmp_path):
+        assert gate["kind"] in results(verdict, GateResult.NOT_EVALUATED)
+
+
+def test_a_row_beyond_the_oracle_equals_nothing(tmp_path: Path) -> None:
+    builder = registered((MOVING, LONG), WITHOUT_ORACLE)
+    builder.removed = {f"legs/03-B2/wire/02.{end}" for end in ("bin", "reads.jsonl")}
+    one, other = both(builder, tmp_path)
+    assert results(one, GateResult.FAILED) == results(other, GateResult.FAILED)
+    assert "moving_difference" in results(one, GateResult.FAILED)
+
+
+def test_nothing_accepted_at_the_first_position_fails_the_shape(tmp_path: Path) -> None:
+    builder = registered((SHAPE,))
+    put("B2", accepted_per_position=[0, 0, 0, 0], accepted_tokens=0)(builder)
+    one, other = both(builder, tmp_path)
+    assert {"survival_shape", "accounting"} <= set(results(one, GateResult.FAILED))
+    assert results(one, GateResult.FAILED) == results(other, GateResult.FAILED)
 
 
 def test_a_moving_difference_names_what_is_suspected(tmp_path: Path) -> None:
