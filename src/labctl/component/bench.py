@@ -8,7 +8,7 @@ from torch import Tensor
 
 from labctl.component.order import Case, Order
 from labctl.component.stopwatch import Stopwatch
-from labctl.component.tensors import Record, known_record, on_host, tensor_record, tensor_records
+from labctl.component.tensors import KnownTensors, Record, on_host, tensor_record, tensor_records
 from labctl.component.worker import Draw, OwningSide, Setup, Side, Worker
 
 
@@ -30,7 +30,8 @@ class Bench:
         weights, fills = self.draw(order.checkpoint_seed), self.draw(order.checkpoint_seed)
         self.weights = weights.require_all(worker.weights(weights, order.dimensions))
         self.cache_names, self._fills = _in_order(fills.require_all(worker.caches(fills, order.dimensions)))
-        self._weight_data = weights.data
+        self._known = KnownTensors()
+        self._weights_draw = weights
         self.drawn_weights: Sequence[Record] = sorted(weights.drawn, key=lambda drawn: str(drawn["tensor"]["name"]))
         self.drawn_caches: Sequence[Record] = fills.drawn
         self.host_fills = [on_host(fill) for fill in self._fills]
@@ -62,9 +63,7 @@ class Bench:
         with self.watch:
             return {
                 "buffers": [
-                    tensor_record(f"{case.name}.{name}", buffer)
-                    for case in self.sized_cases()
-                    for name, buffer in sorted(self.owned(arm, case).items())
+                    buffer for case in self.sized_cases() for buffer in self._buffers(arm, case, f"{case.name}.")
                 ],
                 "caches": self.cache_records(),
                 "inputs": tensor_records(inputs),
@@ -76,16 +75,19 @@ class Bench:
 
     def weight_records(self) -> list[Record]:
         """The weights as they are now, by name."""
-        drawn = [(str(entry["tensor"]["name"]), str(entry["tensor"]["sha256"])) for entry in self.drawn_weights]
-        return [known_record(name, self.weights[name], self._weight_data[name], digest) for name, digest in drawn]
+        return sorted(self._weights_draw.records_of(self.weights), key=lambda record: str(record["name"]))
 
     def owned_records(self) -> list[Record]:
         """The candidate's own tensors of all arms and cases."""
         return [
-            {"arm": arm, "case": case.name, "buffers": tensor_records(self.owned(arm, case))}
+            {"arm": arm, "case": case.name, "buffers": list(self._buffers(arm, case, ""))}
             for arm in self.order.arms
             for case in self.order.cases
         ]
+
+    def _buffers(self, arm: str, case: Case, prefix: str) -> Iterator[Record]:
+        for name, buffer in sorted(self.owned(arm, case).items()):
+            yield self._known.record(f"{arm}/{case.name}/{name}", f"{prefix}{name}", buffer)
 
     def _sides(self, arm: str) -> Sides:
         device = torch.device(self.order.device)

@@ -34,7 +34,7 @@ def _must_raise(bench: Bench, microcase: Microcase, opened: OpenRow) -> Record:
         "case": microcase.case.name,
         "row": opened.number,
         "row_seed": opened.seed,
-        "inputs": list(opened.drawn),
+        "inputs": opened.draw.drawn,
         **seen,
         "state_before": before,
         "state_after": bench.state(opened.arm, opened.inputs),

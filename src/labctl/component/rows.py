@@ -24,7 +24,7 @@ from labctl.component.tensors import (
     same_bits,
     snapshot_record,
 )
-from labctl.component.worker import Call
+from labctl.component.worker import Call, Draw
 
 SAMPLE_LIMIT_BYTES = 2048
 
@@ -39,7 +39,7 @@ class OpenRow:
     repeat: int
     seed: int
     inputs: Mapping[str, Tensor]
-    drawn: Sequence[Record]
+    draw: Draw
     started_mono_ns: int
 
 
@@ -116,7 +116,7 @@ def open_row(bench: Bench, number: int, arm: str, case: Case, repeat: int) -> Op
     inputs = draw.require_all(bench.worker.inputs(draw, case.sizes))
     with bench.watch:
         bench.restore_caches()
-    return OpenRow(number, arm, case, repeat, seed, inputs, draw.drawn, started)
+    return OpenRow(number, arm, case, repeat, seed, inputs, draw, started)
 
 
 def run_row(bench: Bench, opened: OpenRow) -> Record:
@@ -136,19 +136,15 @@ def run_row(bench: Bench, opened: OpenRow) -> Record:
             "case": opened.case.name,
             "repeat": opened.repeat,
             "row_seed": opened.seed,
-            "inputs": list(opened.drawn),
+            "inputs": opened.draw.drawn,
             "boundaries": candidate.records,
             "caches": [_cache_record(bench, opened, index) for index in range(len(bench.cache_names))],
             "buffers": place_records(bench.owned(opened.arm, opened.case)),
             "sample": _sample(bench, opened),
-            "inputs_after": [content_sha256(on_host(opened.inputs[name])) for name in _names(opened.drawn)],
+            "inputs_after": [record["sha256"] for record in opened.draw.records_of(opened.inputs)],
             "started_mono_ns": opened.started_mono_ns,
             "ended_mono_ns": time.monotonic_ns(),
         }
-
-
-def _names(drawn: Sequence[Record]) -> list[str]:
-    return [entry["tensor"]["name"] for entry in drawn]
 
 
 def _cache_record(bench: Bench, opened: OpenRow, index: int) -> Record:

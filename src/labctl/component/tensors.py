@@ -84,24 +84,37 @@ def raw_bytes(snapshot: Tensor) -> memoryview:
     return memoryview((ctypes.c_ubyte * size).from_address(snapshot.data_ptr()))
 
 
-def from_bytes(data: bytes, dtype: torch.dtype, shape: Iterable[int], device: str) -> Tensor:
-    """A tensor of its own memory from raw little-endian elements."""
-    drawn = torch.frombuffer(bytearray(data), dtype=dtype).reshape(tuple(shape))
-    return drawn.to(device, copy=True)
+def from_bytes(data: bytes, dtype: torch.dtype, shape: Iterable[int]) -> Tensor:
+    """A host tensor of raw little-endian elements."""
+    return torch.frombuffer(bytearray(data), dtype=dtype).reshape(tuple(shape))
 
 
-def known_record(name: str, tensor: Tensor, data: bytes, sha256: str) -> Record:
-    """As `tensor_record`; a tensor that holds the very bytes of a known digest is not hashed again."""
-    snapshot = on_host(tensor)
-    size = snapshot.numel() * snapshot.element_size()
-    if size == len(data) and _LIBC.memcmp(snapshot.data_ptr(), data, size) == 0:
-        return _content(place_record(name, tensor), snapshot, sha256)
-    return snapshot_record(name, tensor, snapshot)
+class KnownTensors:
+    """Tensors by name whose digests are known: one that still holds the very same bytes is not hashed again."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[Tensor, str]] = {}
+
+    def record(self, key: str, name: str, tensor: Tensor) -> Record:
+        """As `tensor_record`; `key` names the tensor among all that are known."""
+        content = on_host(tensor)
+        known = self._known.get(key)
+        if known is not None and same_bits(known[0], content):
+            return _content(place_record(name, tensor), content, known[1])
+        record = snapshot_record(name, tensor, content)
+        self.learn(key, host_copy(content), record["sha256"])
+        return record
+
+    def learn(self, key: str, content: Tensor, sha256: str) -> None:
+        """A host tensor that nobody else writes to, and its digest."""
+        self._known[key] = (content, sha256)
 
 
 def same_bits(one: Tensor, other: Tensor) -> bool:
-    """Whether two contiguous host tensors of one size hold the same bytes; NaN and signed zero are bits too."""
+    """Whether two contiguous host tensors hold the same bytes; NaN and signed zero are bits too."""
     size = one.numel() * one.element_size()
+    if size != other.numel() * other.element_size():
+        return False
     return bool(_LIBC.memcmp(one.data_ptr(), other.data_ptr(), size) == 0)
 
 

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from labctl.component import stream
 from labctl.component.stopwatch import Stopwatch
-from labctl.component.tensors import Record, dtype_name, from_bytes, tensor_record
+from labctl.component.tensors import KnownTensors, Record, dtype_name, from_bytes, tensor_record
 
 Sizes = Mapping[str, int]
 """Dimensions by name: those of the campaign, and where a case runs those of the case."""
@@ -30,7 +30,7 @@ class Draw:
         self._device = device
         self._watch = watch
         self.drawn: list[Record] = []
-        self.data: dict[str, bytes] = {}
+        self._known = KnownTensors()
 
     def uniform(
         self, name: str, shape: Sequence[int], dtype: torch.dtype, exponent: int = -8, offset: int = 0
@@ -40,19 +40,24 @@ class Draw:
         for extent in shape:
             count *= extent
         data = stream.uniform_bytes(self._stream(name), count, dtype_name(dtype), exponent, offset)
-        self.data[name] = data
-        tensor = from_bytes(data, dtype, shape, self._device)
-        return self._keep(name, tensor, {"kind": "uniform", "exponent": exponent, "offset": offset})
+        return self._keep(
+            name, from_bytes(data, dtype, shape), {"kind": "uniform", "exponent": exponent, "offset": offset}
+        )
 
     def distinct(self, name: str, count: int, below: int) -> Tensor:
         """Distinct integers below a bound, such as slots of a cache."""
         numbers = stream.distinct_integers(self._stream(name), count, below)
-        return self._keep(name, self._integers(name, numbers), {"kind": "distinct", "below": below})
+        return self._keep(name, self._integers(numbers), {"kind": "distinct", "below": below})
 
     def consecutive(self, name: str, count: int, below: int) -> Tensor:
         """Integers in a run that starts below a bound, such as positions."""
         numbers = stream.consecutive_integers(self._stream(name), count, below)
-        return self._keep(name, self._integers(name, numbers), {"kind": "consecutive", "below": below})
+        return self._keep(name, self._integers(numbers), {"kind": "consecutive", "below": below})
+
+    def records_of(self, tensors: Mapping[str, Tensor]) -> list[Record]:
+        """Tensors that were drawn here as they are now, in the order in which they were drawn."""
+        names = [entry["tensor"]["name"] for entry in self.drawn]
+        return [self._known.record(name, name, tensors[name]) for name in names]
 
     def require_all(self, tensors: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
         """Refuse tensors that were not drawn here under their names, or drawn and left out."""
@@ -65,13 +70,14 @@ class Draw:
     def _stream(self, name: str) -> str:
         return f"{self._seed}/{name}"
 
-    def _integers(self, name: str, numbers: list[int]) -> Tensor:
-        self.data[name] = struct.pack(f"<{len(numbers)}q", *numbers)
-        return from_bytes(self.data[name], torch.int64, (len(numbers),), self._device)
+    def _integers(self, numbers: list[int]) -> Tensor:
+        return from_bytes(struct.pack(f"<{len(numbers)}q", *numbers), torch.int64, (len(numbers),))
 
-    def _keep(self, name: str, tensor: Tensor, draw: Record) -> Tensor:
+    def _keep(self, name: str, original: Tensor, draw: Record) -> Tensor:
+        tensor = original.to(self._device, copy=True)
         with self._watch:
             record = tensor_record(name, tensor)
+            self._known.learn(name, original, record["sha256"])
             self.drawn.append({"draw": draw, "stream": self._stream(name), "tensor": record})
         return tensor
 
