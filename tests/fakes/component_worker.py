@@ -99,14 +99,20 @@ def write_order(leg: Path, code: Path, work: dict[str, Any]) -> Path:
     return path
 
 
-def run_worker(folder: Path, worker: Path, work: dict[str, Any], files: tuple[Path, ...] = ()) -> WorkerRun:
+def run_worker(
+    folder: Path,
+    worker: Path,
+    work: dict[str, Any],
+    files: tuple[Path, ...] = (),
+    interpreter: Path = Path(sys.executable),
+) -> WorkerRun:
     """Run a worker file to its end; when it stops itself, its map is read and it goes on."""
     code, leg = export(folder, worker, files), folder / "leg"
     order = write_order(leg, code, work)
     program = code / "labctl" / "component" / "run_worker.py"
     with (folder / "worker.log").open("wb") as log:
         process = subprocess.Popen(
-            [sys.executable, "-I", "-B", "-u", str(program), str(order)],
+            [str(interpreter), "-I", "-B", "-u", str(program), str(order)],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
