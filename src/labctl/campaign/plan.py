@@ -30,6 +30,8 @@ def describe_plan(preregistration: Preregistration, profile: HostProfile, suite:
     for index, leg in enumerate(preregistration.schedule.order, start=1):
         yield from _leg(preregistration, (index, leg), roots, known | _binaries(preregistration, leg, profile, roots))
         yield ""
+    if preregistration.schedule.mirror is not None:
+        yield "a sealed coin decides whether this order runs, or its mirror with A and B swapped"
     yield from _workload(preregistration, suite)
     yield from _gates(preregistration)
     yield from plan_tail(preregistration)

@@ -90,7 +90,7 @@ def _facts(sealed: "SealedRun") -> dict[str, object]:
         "class": packet.preregistration.campaign_class.value,
         "attempt": packet.attempt,
         "packet": packet.id,
-        "order": list(packet.order),
+        "order": list(sealed.statement.predicate.order),
         "outcome": sealed.outcome.outcome.value,
         "why": list(sealed.outcome.detail),
         "files": len(sealed.names()),

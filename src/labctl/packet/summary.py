@@ -41,7 +41,9 @@ def summarize_for_review(packet: Packet) -> tuple[str, ...]:
 
 def _endpoint(packet: EndpointPacket) -> Iterator[str]:
     said = packet.preregistration
-    yield f"  order {' '.join(packet.order)}, {said.workload.max_tokens} tokens a prompt over {said.workload.api}"
+    mirror = "" if said.schedule.mirror is None else " or its mirror, by a sealed coin"
+    order = f"{' '.join(packet.order)}{mirror}"
+    yield f"  order {order}, {said.workload.max_tokens} tokens a prompt over {said.workload.api}"
     yield from _arms(packet)
     yield from _difference(packet)
     yield f"  gates: {', '.join(gate_id(gate) for gate in said.gates)}"
