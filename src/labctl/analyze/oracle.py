@@ -1,10 +1,13 @@
 """A teacher made from a sealed start: what every later start of the same workload must give, token by token."""
 
-from labctl.analyze.evidence import LegEvidence
+from labctl.analyze.evidence import LegEvidence, RunEvidence
+from labctl.analyze.gates.accounting import drafting_of
+from labctl.analyze.gates.cold import counter_delta
 from labctl.analyze.load import load_evidence
 from labctl.analyze.stream import StreamRow
 from labctl.codes import Code
 from labctl.errors import BrokenEvidence, NotFound, Problem
+from labctl.frozen import canonical_json
 from labctl.packet.model import Packet
 from labctl.prereg.model import Arm
 from labctl.prereg.suite import Oracle, OracleOrigin, OracleRow
@@ -17,7 +20,8 @@ def make_oracle(run: SealedRun) -> Oracle:
 
     Raises:
         BrokenEvidence: records of the run contradict each other.
-        NotFound: the run was not completed, its first start is no control, or a row is not complete.
+        NotFound: the run was not completed, its first start is no control, that start speculated, or a row is not
+            complete.
     """
     evidence = load_evidence(run, run.outcome)
     if evidence.conflicts:
@@ -26,6 +30,7 @@ def make_oracle(run: SealedRun) -> Oracle:
     if run.outcome.outcome is not OutcomeKind.COMPLETED or leg is None or leg.arm is not Arm.CONTROL:
         got = f"outcome {run.outcome.outcome}, order {', '.join(evidence.order)}"
         raise _unusable(run.run_dir, "a completed run that begins with a control start", got)
+    _require_target_only(run.run_dir, evidence, leg)
     workload, suite = evidence.packet.preregistration.workload, evidence.packet.file("suite.yaml")
     if suite is None:
         raise _unusable(run.run_dir, "a packet that pins its suite", "none")
@@ -39,6 +44,24 @@ def make_oracle(run: SealedRun) -> Oracle:
         origin=_origin(run, evidence.packet, leg),
         rows=tuple(_row(run.run_dir, leg.name, row) for row in leg.rows),
     )
+
+
+def without_tokens(oracle: Oracle) -> Oracle:
+    """The same teacher with digests of texts alone: it says nothing of a tokenizer, and less of the answers."""
+    document = oracle.model_dump(mode="json")
+    told = ("prompt", "text_sha256", "finish_reason")
+    document["rows"] = [{name: row[name] for name in told} for row in document["rows"]]
+    return Oracle.from_json(canonical_json(document), "oracle")
+
+
+def _require_target_only(run: str, evidence: RunEvidence, leg: LegEvidence) -> None:
+    """A teacher is what the target says alone: tokens that a drafter had a hand in prove nothing about the drafter."""
+    delta = counter_delta(evidence, leg)
+    drafts = None if delta is None else delta.grown("drafts")
+    asked = "asks for speculation" if drafting_of(evidence, leg) is not None else "asks for none"
+    if asked != "asks for none" or drafts != 0:
+        got = f"a start that {asked}, and counted {'an unknown number of' if drafts is None else drafts} rounds of it"
+        raise _unusable(f"{run} {leg.name}", "a start of the target alone", got)
 
 
 def _origin(run: SealedRun, packet: Packet, leg: LegEvidence) -> OracleOrigin:

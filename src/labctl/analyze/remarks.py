@@ -16,6 +16,7 @@ from labctl.analyze.pairs import overall_gain_percent
 from labctl.analyze.timing import coalesced_tokens, has_late_end
 from labctl.prereg.designs import design_limits
 from labctl.prereg.model import Arm
+from labctl.prereg.suite import ImportedOrigin
 from labctl.records.verdict import VerdictKind
 
 FOLLOWS = {
@@ -93,6 +94,8 @@ def _record_warnings(evidence: RunEvidence) -> list[str]:
         )
     if any(row.clock is not None and row.clock.source == "monotonic" for leg in evidence.legs for row in leg.rows):
         lines.append("some rows have no kernel receive stamps: their times include the client's own delays")
+    if evidence.oracle is not None and isinstance(evidence.oracle.origin, ImportedOrigin):
+        lines.append("the teacher was imported from another lab's files: nobody here saw its tokens being generated")
     lines += one_off_lines(evidence)
     killed = [leg.name for leg in evidence.legs if leg.postflight is not None and leg.postflight.killed]
     if killed:

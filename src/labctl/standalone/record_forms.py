@@ -60,7 +60,7 @@ FORMS: dict[str, Form] = {
         ),
         "rows": [{
             "prompt": NAME, "prompt_token_ids_sha256?": (SHA256, None), "token_ids?": ([range(1 << 31)], None),
-            "text_sha256?": (SHA256, None), "finish_reason?": ("length", "stop", None),
+            "text_sha256?": (SHA256, None), "finish_reason?": (("length", "stop"), None),
         }],
     },
     "order.json": {
@@ -68,6 +68,7 @@ FORMS: dict[str, Form] = {
         "marker_sha256": SHA256, "index": range(1, 1 << 100), "leg": LEG_NAME, "arm": ("A", "B"),
         "machine_id_sha256": SHA256, "boot_id": str, "nonce": re.compile("[0-9a-f]{32}"), "address": "127.0.0.1",
         "port": PORT, "argv": TEXTS, "environment": {"*": str}, "engine": {"*": object},
+        "cards?": {"*": object}, "devices?": {"*": object},
         "paths": {"leg": str, "scratch": str, "cache": str, "temporary": str, "home": str, "working": str},
         "limits": {
             "ready_timeout_s": int, "stop_timeout_s": int, "request_timeout_s": int, "log_limit_bytes": int,
@@ -90,6 +91,7 @@ FORMS: dict[str, Form] = {
         "schema": "labctl/postflight/1", "stop_signal_mono_ns": int, "ended_mono_ns": int, "exit_status": (int, None),
         "killed": NUMBERS, "processes_left": NUMBERS, "listeners_left": [LISTENER], "shared_memory_left": TEXTS,
         "log_bytes": int, "log_sha256": SHA256,
+        "device_memory?": [{"identity": str, "before_bytes": int, "after_bytes": int}],
     },
     "exit.json": {
         "schema": "labctl/leg-exit/1", "leg": NAME, "cause": STOPS, "problems": TEXTS, "rows_completed": int,

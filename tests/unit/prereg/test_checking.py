@@ -13,7 +13,7 @@ FIXTURES = Path(__file__).parents[2] / "fixtures" / "prereg"
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for folder in ("good", "hosts", "suites", "oracles", "models", "keys", "noise", "workers"):
+    for folder in ("good", "hosts", "suites", "oracles", "models", "keys", "noise", "workers", "logs"):
         shutil.copytree(FIXTURES / folder, tmp_path / "campaigns" / folder)
     monkeypatch.chdir(tmp_path)
     return Path("campaigns")

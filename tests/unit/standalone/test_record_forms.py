@@ -59,8 +59,9 @@ def faults(form: object, schema: dict[str, Any], known: dict[str, Any], at: str)
     if isinstance(form, list):
         same = schema.get("type") == "array"
         return faults(form[0], schema["items"], known, f"{at}[]") if same else [f"{at}: {schema}"]
-    if isinstance(form, tuple) and "anyOf" in schema:
-        pairs = zip(form, schema["anyOf"], strict=True)
+    choices = schema.get("anyOf") or schema.get("oneOf")
+    if isinstance(form, tuple) and choices:
+        pairs = zip(form, choices, strict=True)
         return [fault for one, other in pairs for fault in faults(one, other, known, at)]
     return [] if fits(form, schema) else [f"{at}: {form} is not {schema}"]
 
