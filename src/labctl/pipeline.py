@@ -14,6 +14,7 @@ from typing import Literal
 from labctl.campaign.checks import PreflightRequest
 from labctl.campaign.controller import Conduct, run_campaign
 from labctl.campaign.ledger_mirror import LedgerMirror
+from labctl.campaign.leftovers import end_what_the_dead_left
 from labctl.campaign.leg_process import LegWatch, StopRequest, bytecode_folder
 from labctl.campaign.native_orders import NativePlan
 from labctl.campaign.orders import OrderPlan
@@ -86,6 +87,8 @@ def consume_and_run(job: Job) -> Done:
     refuse_overtaken(reviewed.packet, job.roots.authorization)
     run_dir = new_run_name(reviewed.packet)
     with _scratch(job.roots.scratch_of(run_dir)) as scratch:
+        if ended := end_what_the_dead_left(job.clock):
+            job.announce(f"ended {ended} processes of a campaign that was killed")
         in_place = stamp_in_place(reviewed.packet, job.roots.repository)
         preflight = _preflight(reviewed, job, scratch)
         with _orderly_stop() as stop:

@@ -4,6 +4,7 @@ import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from labctl.campaign.leftovers import end_what_the_dead_left
 from labctl.campaign.roots import Roots
 from labctl.campaign.secret_scan import Secrets
 from labctl.clock import Clock
@@ -48,6 +49,7 @@ def abort_run(request: AbortRequest) -> SealedRun:
         sealed = open_sealed_run(run)
     else:
         packet = roots.authorization.packet(marker.marker.packet_sha256)
+        end_what_the_dead_left(request.clock)
         restore_copies(run, packet, marker.data)
         reason = "; ".join((request.reason, *map(str, request.secrets.hits(run))))
         sealed = seal_aborted(run, Abortion(reason, last_digest(roots.authorization.ledger), request.clock))

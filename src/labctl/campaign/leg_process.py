@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from labctl.campaign.leftovers import hold
 from labctl.campaign.leg_problems import leg_not_completed
 from labctl.clock import Clock
 from labctl.codes import Code
@@ -55,6 +56,7 @@ def run_leg_process(files: LegPaths, scratch: Path, watch: LegWatch) -> LegExit:
     with errors_path.open("wb") as errors:
         process = _start(files, scratch, errors)
         try:
+            hold(process.pid)
             _keep_alive(process, watch)
         finally:
             if process.poll() is None:
