@@ -81,10 +81,8 @@ def _start_figures(logs: list[Fraction], arms: tuple[Arm, ...]) -> Iterator[Figu
 
 def _test_figures(fit: Fit) -> Iterator[Figure]:
     yield from _signed("effect_bound", lower_bound(fit, CONFIDENCE))
-    value = effect_t(fit)
-    if value is not None:
-        yield decimal_figure("effect_t", "", _decimal(value), "standard errors")
-        yield decimal_figure("effect_p", "", _decimal(effect_p(fit)), "share")
+    yield decimal_figure("effect_t", "", _decimal(effect_t(fit)), "standard errors")
+    yield decimal_figure("effect_p", "", _decimal(effect_p(fit)), "share")
 
 
 def _permutation_figures(

@@ -3,19 +3,27 @@
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from labctl.agreement import disagreements
 from labctl.analyze.conclusions import figures_of_speeds
 from labctl.analyze.figures import median
+from labctl.analyze.sealed_run import analyze_run
 from labctl.analyze.speeds import RunSpeeds, StartSpeeds
+from labctl.frozen import canonical_json
+from labctl.packet.tool import analyzer_identity
 from labctl.prereg.field_types import MetricId
 from labctl.prereg.model import Arm
+from labctl.records.verdict import Verdict
+from labctl.standalone import analyze_run as second_analyzer
 from labctl.standalone import statistics_gates as standalone
 from labctl.standalone.run_reading import Run
+from tests.fakes.run_builder import RunBuilder
 
 METRIC = MetricId.DECODE_RATE_CONVENTIONAL_1_100
 NS = 99 * 10**9
@@ -153,3 +161,55 @@ def test_a_drawn_order_is_permuted_over_the_draw_alone() -> None:
     both = tuple(tuple(Arm(letter) for letter in order) for order in ("ABBA", "BAAB"))
     figures = figures_of_speeds(RunSpeeds(METRIC, names("ABBA"), starts), both)
     assert {one.name: one.value for one in figures}["start_permutation_floor"] == "1/2"
+
+
+def speeds_of(order: str, *rates: tuple[int, ...]) -> RunSpeeds:
+    starts = []
+    for name, row in zip(names(order), rates, strict=True):
+        exact = tuple(Fraction(rate) for rate in row)
+        starts.append(StartSpeeds(name, Arm(name[0]), exact, median(exact)))
+    return RunSpeeds(METRIC, names(order), tuple(starts))
+
+
+def test_starts_that_do_not_vary_have_an_effect_and_no_bound() -> None:
+    found = {one.name for one in figures_of_speeds(speeds_of("ABBA", (1,), (2,), (2,), (1,)))}
+    assert {"effect_log", "start_permutation_p", "sign_flip_p"} <= found
+    assert not {"effect_bound_log", "effect_t", "effect_p", "no_drift_lower_log", "drift_adjusted_lower_log"} & found
+
+
+def test_starts_of_different_length_have_no_row_figures() -> None:
+    found = {one.name for one in figures_of_speeds(speeds_of("ABBA", (1,), (2, 2), (2,), (1,)))}
+    assert "effect_log" in found
+    assert "sign_flip_p" not in found
+
+
+def test_what_cannot_be_counted_or_ranked_is_left_out() -> None:
+    many = {one.name for one in figures_of_speeds(speeds_of("AB", (1,) * 27, (2,) * 27))}
+    assert "hodges_lehmann_log" in many
+    assert "sign_flip_p" not in many
+    more = {one.name for one in figures_of_speeds(speeds_of("AB", (1,) * 129, (2,) * 129))}
+    assert "median_row_log" in more
+    assert not {"hodges_lehmann_log", "median_row_lower_log"} & more
+    assert of_standalone("AB", ((1,) * 129, (2,) * 129)).keys() <= more
+
+
+def test_a_bound_beyond_all_numbers_has_a_log_and_no_percent() -> None:
+    found = {one.name for one in figures_of_speeds(speeds_of("ABBA", (1,), (10**300,), (1,), (1,)))}
+    assert "no_drift_upper_log" in found
+    assert "no_drift_upper_percent" not in found
+
+
+def test_a_sealed_coin_is_permuted_over_its_two_sides_by_both_analyzers(tmp_path: Path) -> None:
+    schedule = {"order": ["A1", "B1", "B2", "A2"], "design": "abba", "mirror": "sealed_coin"}
+    builder = RunBuilder(stops=False, packet={"preregistration": {"schedule": schedule}})
+    one = analyze_run(builder.seal(tmp_path), analyzer_identity())
+    other = Verdict.from_json(canonical_json(second_analyzer.judge_run(builder.root)), "standalone")
+    figures = {figure.name: figure.value for figure in one.effect}
+    assert (figures["start_permutation_p"], figures["start_permutation_floor"]) == ("1/2", "1/2")
+    assert disagreements(one, other) == ()
+
+
+def test_three_starts_have_no_residual_beside_a_drift() -> None:
+    found = {one.name for one in figures_of_speeds(speeds_of("ABB", (1,), (2,), (3,)))}
+    assert "no_drift_lower_log" in found
+    assert not {"drift_per_start_log", "drift_adjusted_lower_log"} & found

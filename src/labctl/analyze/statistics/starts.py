@@ -111,15 +111,25 @@ def candidate_bound(values: Sequence[Fraction], arms: Sequence[Arm], confidence:
     return float(_means(values, arms)[Arm.CANDIDATE]) - t_quantile(float(confidence), fit.degrees) * error
 
 
-def effect_t(fit: Fit) -> float | None:
-    """Effect over standard error; None where the starts of each arm are equal, which says nothing of their spread."""
-    return float(fit.effect) / fit.error if fit.residual_squares else None
+def effect_t(fit: Fit) -> float:
+    """Effect over standard error.
+
+    Raises:
+        ValueError: the starts of each arm are equal, which says nothing of their spread.
+    """
+    if not fit.residual_squares:
+        message = "starts that do not vary have no t value"
+        raise ValueError(message)
+    return float(fit.effect) / fit.error
 
 
 def effect_p(fit: Fit) -> float:
-    """The one-sided p value of the effect; 1 where there is neither effect nor spread, never 0."""
-    value = effect_t(fit)
-    return 1.0 if value is None else max(t_tail(value, fit.degrees), math.ulp(0.0))
+    """The one-sided p value of the effect, never 0.
+
+    Raises:
+        ValueError: as for `effect_t`.
+    """
+    return max(t_tail(effect_t(fit), fit.degrees), math.ulp(0.0))
 
 
 def _means(values: Sequence[Fraction], arms: Sequence[Arm]) -> dict[Arm, Fraction]:

@@ -175,6 +175,13 @@ def test_bounds_need_starts_that_repeat_and_vary(gate: StatisticsGate) -> None:
     assert judged(gate, A1=100, B1=125, B2=125, A2=100) is GateResult.NOT_EVALUATED
 
 
+@pytest.mark.parametrize("rows", [5, 129])
+def test_too_few_or_too_many_rows_give_no_interval(rows: int) -> None:
+    speeds: dict[str, Speeds] = {"A1": [100] * rows, "B1": [200] * rows, "B2": [250] * rows, "A2": [125] * rows}
+    gate = Consistency(kind="consistency", min_row_wins=1)
+    assert judged(gate, **speeds) is GateResult.NOT_EVALUATED
+
+
 def test_limits_are_met_to_the_last_digit() -> None:
     speeds: dict[str, Speeds] = {"A1": 100, "B1": 200, "B2": 200, "A2": 125}
     assert judged(Drift(kind="drift", max_percent="25"), **speeds) is GateResult.PASSED
