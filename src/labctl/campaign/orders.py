@@ -75,6 +75,8 @@ def make_order(consumed: ConsumedPacket, index: int, files: LegPaths, plan: Orde
         limits=_limits(packet),
         requests=_requests(packet, plan.suite),
         engine=plan.engine,
+        cards=None if packet.host.devices is None else packet.host.devices.idle_cards,
+        devices=packet.host.devices,
     )
 
 

@@ -11,7 +11,7 @@ from labctl.codes import Code
 from labctl.durable import AppendLog, write_once
 from labctl.errors import LeftoverFound, LegFailed, Problem
 from labctl.host.idle import sample_telemetry
-from labctl.host.process_facts import SharedSegment
+from labctl.leg.device_memory import Baseline
 from labctl.leg.facts import ReadyFacts, maps_text, process_record, see_last, see_ready
 from labctl.leg.interruption import Interruption, ask_to_end_for_log
 from labctl.leg.plan import ready_plan, session_plan
@@ -36,7 +36,10 @@ class EndpointStart:
     progress: Progress
     clock: Clock
     rows_completed: int = 0
-    segments: set[SharedSegment] = field(default_factory=set)
+    baseline: Baseline = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.baseline = Baseline(self.order)
 
     @property
     def leg(self) -> LegPaths:
@@ -54,7 +57,7 @@ def run_endpoint_start(start: EndpointStart) -> None:
     with _server(start) as server, start.interruption.allowed():
         readiness = await_ready(ready_plan(start.order), server, start.clock)
         ready = see_ready(start.order, server, readiness)
-        start.segments.update(ready.segments)
+        start.baseline.segments.update(ready.segments)
         start.progress.tell("ready", attempts=readiness.attempts)
         with _recorded(start, server, ready):
             _measure(start, server, readiness.served_model)
@@ -87,7 +90,7 @@ def _server(start: EndpointStart) -> Iterator[ServerProcess]:
 
 def _ended(start: EndpointStart, server: ServerProcess, reserve: Reserve) -> tuple[Problem, ...]:
     start.progress.tell("stopping")
-    return end_server(start.order, server, start.segments, reserve, start.clock)
+    return end_server(start.order, server, start.baseline, reserve, start.clock)
 
 
 def _why(server: ServerProcess, error: LegFailed) -> tuple[Problem, ...]:
@@ -109,7 +112,7 @@ def _recorded(start: EndpointStart, server: ServerProcess, ready: ReadyFacts) ->
         yield
     finally:
         last = see_last(start.order, server)
-        start.segments.update(last.segments)
+        start.baseline.segments.update(last.segments)
         write_once(start.leg.process, process_record(ready, last).canonical())
         write_once(start.leg.maps, maps_text(ready, last))
 

@@ -2,14 +2,14 @@
 
 import os
 import shutil
-from collections.abc import Iterable
 from pathlib import Path
 
 from labctl.clock import Clock
 from labctl.codes import Code
 from labctl.durable import write_once
 from labctl.errors import Problem
-from labctl.host.process_facts import SharedSegment, shared_segments, still_there
+from labctl.host.process_facts import shared_segments, still_there
+from labctl.leg.device_memory import Baseline, device_memory_left, used_device_memory
 from labctl.leg.reserve import Reserve
 from labctl.records.leg import Postflight
 from labctl.records.order import WorkOrder
@@ -19,7 +19,7 @@ from labctl.servers.sockets import listeners
 
 
 def end_server(
-    order: WorkOrder, server: ServerProcess, segments: Iterable[SharedSegment], reserve: Reserve, clock: Clock
+    order: WorkOrder, server: ServerProcess, baseline: Baseline, reserve: Reserve, clock: Clock
 ) -> tuple[Problem, ...]:
     """Stop the server, write `postflight.json`, remove the start's scratch folder, and say what is left.
 
@@ -27,7 +27,7 @@ def end_server(
         BrokenEvidence: the record could not be written.
     """
     leg = LegPaths(Path(order.paths.leg))
-    ours = {*segments, *shared_segments(server.family())}
+    ours = {*baseline.segments, *shared_segments(server.family())}
     stopped = server.stop(order.limits.stop_timeout_s, clock)
     reserve.release()  # nobody is left who could fill it: the records of the end get the room
     problems = _closed_log(server, leg)
@@ -39,6 +39,7 @@ def end_server(
         processes_left=stopped.left,
         listeners_left=listeners(order.port, server.family()),
         shared_memory_left=still_there(ours),
+        device_memory=device_memory_left(baseline.device_memory, used_device_memory(order)),
         log_bytes=server.log.kept_bytes,
         log_sha256=server.log.sha256,
     )

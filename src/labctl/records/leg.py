@@ -6,6 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from labctl.frozen import FrozenModel, SafeName, Sha256
+from labctl.prereg.cards import CardIdentity
 from labctl.prereg.field_types import EnvironmentName
 
 
@@ -110,6 +111,22 @@ class StopCause(StrEnum):
     WORKER = "worker"
 
 
+def _is_empty(value: object) -> bool:
+    """What came later is left out where unused, so that earlier records keep their one canonical form."""
+    return not value
+
+
+class DeviceMemory(FrozenModel):
+    """Memory of one card that was in use."""
+
+    identity: CardIdentity
+    """The card."""
+    before_bytes: int
+    """Before the server was started."""
+    after_bytes: int
+    """After it had ended."""
+
+
 class Postflight(FrozenModel):
     """`postflight.json`: what was left after the stop."""
 
@@ -129,6 +146,8 @@ class Postflight(FrozenModel):
     """LISTEN sockets left on the port."""
     shared_memory_left: tuple[str, ...]
     """Shared-memory segments that were not there before the start and are ours."""
+    device_memory: tuple[DeviceMemory, ...] = Field(default=(), exclude_if=_is_empty)
+    """Memory of the watched cards, where their tool tells it."""
     log_bytes: int
     """What the server printed."""
     log_sha256: Sha256

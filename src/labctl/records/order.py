@@ -6,10 +6,17 @@ from pydantic import Field
 
 from labctl.engines.vocabulary import EngineVocabulary
 from labctl.frozen import FrozenModel, SafeName, Sha256
+from labctl.prereg.cards import Cards
 from labctl.prereg.field_types import EnvironmentName, LegName
+from labctl.prereg.host_profile import Devices
 from labctl.prereg.model import Api, Arm
 from labctl.prereg.suite import Prompt
 from labctl.records.marker import Nonce
+
+
+def _is_absent(value: object) -> bool:
+    """What came later is left out where unused, so that earlier records keep their one canonical form."""
+    return value is None
 
 
 class StartPaths(FrozenModel):
@@ -102,6 +109,10 @@ class WorkOrder(FrozenModel):
     """Prompts."""
     engine: EngineVocabulary
     """What the engine calls things."""
+    cards: Cards | None = Field(default=None, exclude_if=_is_absent)
+    """Cards whose memory is looked at before the start and after the stop."""
+    devices: Devices | None = Field(default=None, exclude_if=_is_absent)
+    """How they are looked at."""
 
 
 class LegStarted(FrozenModel):

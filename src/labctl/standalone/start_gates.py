@@ -192,6 +192,19 @@ def postflight(gate: Gate, run: Run, _: Doc) -> None:
         if gate.knows(leg.postflight, leg.name, "the record of what was left"):
             for name in ("killed", "processes_left", "listeners_left", "shared_memory_left"):
                 gate.same(leg.name, name, [], leg.postflight[name])
+            _device_memory(gate, run, leg, leg.postflight)
+
+
+def _device_memory(gate: Gate, run: Run, leg: Leg, found: Doc) -> None:
+    devices = run.packet["host"].get("devices") or {}
+    watched = devices.get("idle_cards")
+    if watched is None or watched["vendor"] == "cpu":
+        return
+    cards, slack = found.get("device_memory", []), devices["memory_slack_mib"] << 20
+    gate.knows(cards if len(cards) >= watched["count"] else None, leg.name, "the memory of a watched card")
+    for card in cards:
+        is_back = card["after_bytes"] <= card["before_bytes"] + slack
+        gate.holds(leg.name, f"memory of card {card['identity']} is back: {card}", is_met=is_back)
 
 
 def roofline(gate: Gate, run: Run, said: Doc) -> None:

@@ -199,6 +199,33 @@ def test_nothing_accepted_at_the_first_position_fails_the_shape(tmp_path: Path) 
     assert results(one, GateResult.FAILED) == results(other, GateResult.FAILED)
 
 
+def watched(before_bytes: int, after_bytes: int, vendor: str = "nvidia") -> RunBuilder:
+    """A run on a host that watches one card, whose memory each start gives back or not."""
+    builder = registered((POSTFLIGHT,))
+    cards = {"vendor": vendor, "count": 1, "identities": "discover"}
+    builder.packet |= {"host": {"devices": {"idle_cards": cards, "memory_slack_mib": 64}}}
+    left = [{"identity": "GPU-1", "before_bytes": before_bytes, "after_bytes": after_bytes}]
+    for leg in LEGS if after_bytes else ():
+        edit = json_edit(lambda document: document.update(device_memory=left))
+        builder.edits[f"legs/{leg}/postflight.json"] = edit
+    return builder
+
+
+@pytest.mark.parametrize(
+    ("builder", "result"),
+    [
+        (watched(5 << 20, 69 << 20), GateResult.PASSED),
+        (watched(5 << 20, (69 << 20) + 1), GateResult.FAILED),
+        (watched(5 << 20, 0), GateResult.NOT_EVALUATED),
+        (watched(5 << 20, 0, "cpu"), GateResult.PASSED),
+    ],
+    ids=["within slack", "kept", "not recorded", "cpu"],
+)
+def test_memory_of_watched_cards_must_be_back(builder: RunBuilder, result: GateResult, tmp_path: Path) -> None:
+    for verdict in both(builder, tmp_path):
+        assert [gate.result for gate in verdict.gates if gate.kind == "postflight"] == [result]
+
+
 def test_a_moving_difference_names_what_is_suspected(tmp_path: Path) -> None:
     builder = registered((MOVING,), WITHOUT_ORACLE)
     token("B2", 1, 40)(builder)
