@@ -60,28 +60,10 @@ def preregistration() -> Doc:
         "repeats": REPEATS,
         "seed": SEED,
         "dimensions": {"layers": LAYERS, "hidden": HIDDEN, "kv_heads": HEADS, "head_size": HEAD_SIZE},
-        "buffers": [
-            {"name": "states", "shape": ["layers", "width", "hidden"], "dtype": "bfloat16"},
-            {"name": "packed", "shape": [2, "layers", "width", "kv_heads", "head_size"], "dtype": "bfloat16"},
-        ],
-        "boundaries": [
-            {"name": "normalized_states", "of": "states"},
-            {"name": "projected_k", "of": "packed", "select": {"dim": 0, "index": 0}},
-            {"name": "projected_v", "of": "packed", "select": {"dim": 0, "index": 1}},
-            {"name": "rope_k", "of": "packed", "select": {"dim": 0, "index": 0}},
-        ],
+        "buffers": _buffers(),
+        "boundaries": _boundaries(),
         "caches": {"count": "layers", "name": "cache"},
-        "microcases": [
-            {
-                "kind": "must_raise",
-                "name": "capture_rejected",
-                "exception": "RuntimeError",
-                "message": MESSAGE,
-                "arm": "no_bias",
-                "case": "w3",
-            },
-            {"kind": "must_stay_inert", "name": "wide", "values": {"width": WIDE}, "arm": "no_bias"},
-        ],
+        "microcases": _registered_microcases(),
         "gates": [
             {"kind": kind}
             for kind in ("rows_exact", "layouts", "pointers", "weights_unchanged", "microcases", "devices")
@@ -90,6 +72,36 @@ def preregistration() -> Doc:
         "authorizes": ["component_run"],
         "excluded": ["endpoint_run", "submission", "retry"],
     }
+
+
+def _buffers() -> list[Doc]:
+    return [
+        {"name": "states", "shape": ["layers", "width", "hidden"], "dtype": "bfloat16"},
+        {"name": "packed", "shape": [2, "layers", "width", "kv_heads", "head_size"], "dtype": "bfloat16"},
+    ]
+
+
+def _boundaries() -> list[Doc]:
+    return [
+        {"name": "normalized_states", "of": "states"},
+        {"name": "projected_k", "of": "packed", "select": {"dim": 0, "index": 0}},
+        {"name": "projected_v", "of": "packed", "select": {"dim": 0, "index": 1}},
+        {"name": "rope_k", "of": "packed", "select": {"dim": 0, "index": 0}},
+    ]
+
+
+def _registered_microcases() -> list[Doc]:
+    return [
+        {
+            "kind": "must_raise",
+            "name": "capture_rejected",
+            "exception": "RuntimeError",
+            "message": MESSAGE,
+            "arm": "no_bias",
+            "case": "w3",
+        },
+        {"kind": "must_stay_inert", "name": "wide", "values": {"width": WIDE}, "arm": "no_bias"},
+    ]
 
 
 def row_seed(card_index: int, arm: str, case: str, repeat: int) -> int:
@@ -162,11 +174,16 @@ def view(owner: Doc, name: str, index: int) -> Doc:
     }
 
 
+TORCH = {"cpu": ("cpu", "jit_trace"), "nvidia": ("cuda:0", "cuda_graph"), "intel": ("xpu:0", "xpu_graph")}
+"""How torch names a vendor's only visible card, and what captures on it."""
+
+
 @dataclass
 class WorkerScript:
     """The documents of one worker, each free to be spoiled before `files()`."""
 
     card_index: int = 0
+    vendor: str = "cpu"
     rows: list[Doc] = field(default_factory=list)
     component: Doc = field(default_factory=dict)
     pre_import: Doc = field(default_factory=dict)
@@ -418,7 +435,7 @@ class WorkerScript:
 
     def files(self) -> dict[str, bytes]:
         """The worker's files, their links filled in."""
-        rows = b"".join(canonical_json(row) for row in self.rows)
+        rows = b"".join(map(self._on_card, self.rows))
         sealed = canonical_json(self.pre_import)
         links = {"pre_import_sha256": sha256_hex(sealed), "rows_sha256": sha256_hex(rows), "rows": len(self.rows)}
         filled = {name: value for name, value in links.items() if self.component.get(name) in ("0" * 64, 8)}
@@ -426,9 +443,14 @@ class WorkerScript:
         return {
             "pre-import.json": sealed,
             "rows.jsonl": rows,
-            "component.json": canonical_json(document),
+            "component.json": self._on_card(document),
             "worker.log": self.log,
         }
+
+    def _on_card(self, document: Doc) -> bytes:
+        device, condition = (f'"{name}"'.encode() for name in TORCH[self.vendor])
+        data = canonical_json(document).replace(b'"device":"cpu"', b'"device":' + device)
+        return data.replace(b'"condition":"jit_trace"', b'"condition":' + condition)
 
 
 def maps() -> bytes:

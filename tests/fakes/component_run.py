@@ -14,7 +14,14 @@ from dataclasses import dataclass, field
 from labctl.digest import sha256_hex
 from labctl.frozen import canonical_json
 from tests.fakes.component_records import Doc, WorkerScript, maps, preregistration
-from tests.fakes.native_run import BOOT, EXECUTABLE_SHA256, NativeRun, card_document, discovery_document
+from tests.fakes.native_run import (
+    EXECUTABLE_SHA256,
+    NativeRun,
+    card_document,
+    discovery_document,
+    selecting,
+    torch_uuid,
+)
 
 INPUTS = {
     "worker.py": b"worker = Worker()\n",
@@ -32,6 +39,17 @@ class ComponentRun(NativeRun):
     inputs: dict[str, bytes] = field(default_factory=lambda: dict(INPUTS))
     workers: list[WorkerScript] = field(default_factory=lambda: [WorkerScript(0), WorkerScript(1)])
     registered: Doc = field(default_factory=preregistration)
+
+    vendor: str = "cpu"
+
+    def __post_init__(self) -> None:
+        if self.vendor != "cpu":
+            self.registered["cards"]["vendor"] = self.vendor
+            cards = [card_document(index, vendor=self.vendor) for index in range(2)]
+            self.devices = discovery_document(cards, {}, self.vendor)
+            for worker in self.workers:
+                worker.vendor = self.vendor
+                worker.component["device"]["uuid"] = torch_uuid(self.vendor, worker.card_index)
 
     def preregistration(self) -> Doc:
         """What the campaign registers."""
@@ -52,11 +70,12 @@ class ComponentRun(NativeRun):
             "caches",
             "microcases",
         )
-        card = card_document(index - 1)
+        card = card_document(index - 1, vendor=self.vendor)
         return {
             "schema": "labctl/component-order/1",
             "kind": "component",
             **head,
+            "environment": head["environment"] | selecting(card),
             "inputs": {role: digest for role, digest in head["inputs"].items() if role in CODE},
             "argv": [
                 *("/opt/python", "-I", "-u", f"{head['code']}/labctl/component/run_worker.py"),
@@ -73,9 +92,9 @@ class ComponentRun(NativeRun):
         order = self.order_document(index, order_head)
         order_bytes = canonical_json(order)
         order_sha256 = sha256_hex(self._edited(f"{at}/order.json", order_bytes))
-        discovery = canonical_json(
-            discovery_document([card_document(index - 1, 0)], {"sched_affinity": str(index - 1)})
-        )
+        filters = selecting(card_document(index - 1, vendor=self.vendor)) or {"sched_affinity": str(index - 1)}
+        alone = card_document(index - 1, 0, self.vendor)
+        discovery = canonical_json(discovery_document([alone], filters, self.vendor))
         discovery_sha256 = sha256_hex(self._edited(f"{at}/discovery.json", discovery))
         self._fill(worker, order, order_sha256, discovery_sha256)
         wrote = worker.files()
@@ -126,7 +145,7 @@ class ComponentRun(NativeRun):
         }
 
     def _postflight(self, worker: WorkerScript, index: int, log: bytes) -> Doc:
-        card = card_document(index - 1, 0)
+        card = card_document(index - 1, 0, self.vendor)
         return {
             "schema": "labctl/worker-postflight/1",
             "ended_mono_ns": worker.base_ns + 30_000,
@@ -140,6 +159,3 @@ class ComponentRun(NativeRun):
             "log_sha256": sha256_hex(log),
             "card": {"before": card, "after": json.loads(json.dumps(card)), "problems": []},
         }
-
-
-BOOT_ID = BOOT

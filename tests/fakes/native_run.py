@@ -35,13 +35,34 @@ EXECUTABLE_SHA256 = "2" * 64
 YAML = b"labctl: 1\n"
 
 
-def card_document(index: int, number: int | None = None) -> Doc:
-    """A CPU card, as a discovery shows it; `number` is its place among the visible ones."""
+def torch_uuid(vendor: str, index: int) -> str | None:
+    """The UUID of a card as torch shows it."""
+    if vendor == "cpu":
+        return None
+    digits = f"5f2c1e3a{index:024x}"
+    text = digits if vendor == "nvidia" else bytes.fromhex(digits)[::-1].hex()
+    return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+
+
+def selecting(card: Doc) -> dict[str, str]:
+    """The variables that make a process see one card alone."""
+    if card["vendor"] == "nvidia":
+        return {"CUDA_VISIBLE_DEVICES": card["identity"]}
+    if card["vendor"] == "intel":
+        return {"ZE_AFFINITY_MASK": str(card["index"]), "ONEAPI_DEVICE_SELECTOR": "level_zero:0"}
+    return {}
+
+
+def card_document(index: int, number: int | None = None, vendor: str = "cpu") -> Doc:
+    """A card, as a discovery shows it; `number` is its place among the visible ones."""
+    digits = f"5f2c1e3a{index:024x}"
+    uuid = "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+    identity = {"cpu": f"cpu:{index}", "nvidia": f"GPU-{uuid}", "intel": uuid}[vendor]
     return {
-        "vendor": "cpu",
-        "identity": f"cpu:{index}",
-        "bus_id": str(index),
-        "drm_node": None,
+        "vendor": vendor,
+        "identity": identity,
+        "bus_id": str(index) if vendor == "cpu" else f"0000:0{index}:00.0",
+        "drm_node": f"/dev/dri/card{index}" if vendor == "intel" else None,
         "nodes": [],
         "index": index if number is None else number,
         "name": "cpu",
@@ -52,11 +73,11 @@ def card_document(index: int, number: int | None = None) -> Doc:
     }
 
 
-def discovery_document(cards: list[Doc], filtered_by: dict[str, str]) -> Doc:
+def discovery_document(cards: list[Doc], filtered_by: dict[str, str], vendor: str = "cpu") -> Doc:
     """What was found."""
     return {
         "schema": "labctl/devices/1",
-        "vendor": "cpu",
+        "vendor": vendor,
         "filtered_by": filtered_by,
         "cards": cards,
         "tool": {"name": "sched_getaffinity", "version": "Linux 6", "path": None, "sha256": None},

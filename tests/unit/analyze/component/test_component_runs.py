@@ -283,3 +283,73 @@ def test_a_gate_of_another_name_is_there_under_its_name(tmp_path: Path) -> None:
     run = ComponentRun()
     run.registered["gates"][0]["id"] = "bits"
     assert [gate.id for gate in judged(tmp_path, run).gates if gate.kind == "rows_exact"] == ["bits"]
+
+
+@pytest.mark.parametrize("vendor", ["nvidia", "intel"])
+def test_cards_of_every_vendor_are_bound_by_their_stable_names(vendor: str, tmp_path: Path) -> None:
+    verdict = judged(tmp_path, ComponentRun(vendor=vendor))
+    assert verdict.verdict.value == "exact_2_card_component_pass", verdict.because
+    assert not any("device graphs" in warning for warning in verdict.warnings)
+
+
+@pytest.mark.parametrize("vendor", ["nvidia", "intel"])
+@pytest.mark.parametrize("uuid", ["00000000-0000-0000-0000-00003a1e2c5f", "no UUID"])
+def test_another_card_in_torch_is_not_taken_for_the_selected_one(vendor: str, uuid: str, tmp_path: Path) -> None:
+    run = ComponentRun(vendor=vendor)
+    run.workers[1].component["device"]["uuid"] = uuid
+    assert failed(judged(tmp_path, run)) == {"devices"}
+
+
+def test_bytes_of_an_intel_uuid_in_the_order_of_its_tool_are_another_card(tmp_path: Path) -> None:
+    run = ComponentRun(vendor="intel")
+    run.workers[1].component["device"]["uuid"] = run.devices["cards"][1]["identity"]
+    assert failed(judged(tmp_path, run)) == {"devices"}
+
+
+def test_a_graph_that_was_not_captured_on_the_card_does_not_count(tmp_path: Path) -> None:
+    run = ComponentRun(vendor="nvidia")
+    run.workers[1].component["microcases"][0]["condition"] = "xpu_graph"
+    assert failed(judged(tmp_path, run)) == {"microcases"}
+
+
+def test_a_worker_that_torch_showed_no_card_is_not_evaluated(tmp_path: Path) -> None:
+    run = ComponentRun()
+    record_of(device=None)(run)
+    assert judged(tmp_path, run).verdict is VerdictKind.INVALID
+
+
+def test_a_run_without_its_discovery_is_invalid(tmp_path: Path) -> None:
+    run = ComponentRun(removed={"host/devices.json"})
+    assert [verdict.verdict for verdict in both(tmp_path, run)] == [VerdictKind.INVALID] * 2
+
+
+def test_a_later_attempt_says_so(tmp_path: Path) -> None:
+    run = ComponentRun(packet={"attempt": 2, "follows": "1" * 64})
+    assert any("attempt 2" in warning for warning in judged(tmp_path, run).warnings)
+
+
+def test_a_component_without_caches_weights_and_microcases_is_judged_by_what_it_has(tmp_path: Path) -> None:
+    run = ComponentRun()
+    run.registered |= {"caches": None, "checkpoint": None, "microcases": []}
+    kinds = ("rows_exact", "layouts", "pointers", "devices")
+    run.registered["gates"] = [{"kind": kind} for kind in kinds]
+    for worker in run.workers:
+        emptied: Doc = {"caches": [], "cache_layout": None, "weights_before": [], "weights_after": [], "microcases": []}
+        worker.component |= emptied
+        for row in worker.rows:
+            row |= {"caches": [], "sample": None}
+    verdict = judged(tmp_path, run)
+    assert verdict.verdict.value == "exact_2_card_component_pass", verdict.because
+    assert {gate.kind for gate in verdict.gates} == {"identity", "linkage", "complete_rows", *kinds}
+
+
+def test_caches_without_slots_may_be_written_whole(tmp_path: Path) -> None:
+    run = ComponentRun()
+    for worker in run.workers:
+        worker.component["cache_layout"] = None
+        rows = [*worker.rows, worker.component["microcases"][1]["row"]]
+        for row in rows:
+            row["sample"] = None
+            for cache in row["caches"]:
+                cache["rest_sha256"] = cache["candidate"]["sha256"]
+    assert judged(tmp_path, run).verdict.value == "exact_2_card_component_pass"
