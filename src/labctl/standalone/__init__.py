@@ -1,1 +1,1 @@
-"""The second analyzer: one file, standard library only, which imports nothing of labctl and is imported by nothing."""
+"""The second analyzer: standard library only; its files import each other, and nothing imports them."""

@@ -6,8 +6,8 @@ answer is canonical JSON on standard output, exit 0; where there is none: a line
 
 The files beside this one are its parts, and its digest is over all of them: `sha256sum *.py | sha256sum`.
 
-Left to labctl: intervals and standard deviations; the registered form of each record and some of what records say of
-each other; the suite's YAML (its digest is verified, the prompts are those of the work orders); what is authorized.
+Left to labctl: intervals and standard deviations; the registered form of packet and vocabulary, and the suite's YAML
+(their digests are verified, the prompts are those of the work orders); remarks, and what is authorized.
 """
 
 import os
