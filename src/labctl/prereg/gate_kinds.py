@@ -120,8 +120,10 @@ class ControlNear(FrozenModel):
     """The gate's kind."""
     id: GateId | None = None
     """Its id; the kind where absent."""
+    metric: MetricId | None = Field(default=None, exclude_if=is_absent)
+    """The metric of the reference; the headline's where absent, which needs a decision that names it."""
     reference: DecimalText
-    """Tokens per second, as exact text, in the headline metric."""
+    """Tokens per second, as exact text."""
     within_percent: DecimalText
     """The allowed distance of each control's headline from the reference, in percent of the reference."""
 

@@ -69,11 +69,12 @@ def pair(gate: Gate, run: Run, said: Doc) -> None:
 def control_near(gate: Gate, run: Run, said: Doc) -> None:
     """The control is as fast as it was known to be."""
     reference, within = Fraction(said["reference"]), Fraction(said["within_percent"])
+    metric = said.get("metric", run.metric)
     for leg in run.arm("A"):
-        if gate.knows(speed := headline(leg.rows, run.metric), leg.name, run.metric):
+        if gate.knows(speed := headline(leg.rows, metric), leg.name, metric):
             is_near = abs(speed - reference) * 100 <= reference * within
             gate.holds(leg.name, f"headline {float(speed)} within {within} % of {reference}", is_met=is_near)
-            gate.note(leg.name, "tokens/s", **{run.metric: speed})
+            gate.note(leg.name, "tokens/s", **{metric: speed})
             gate.note(leg.name, "percent", distance=gain_percent(speed, reference))
 
 

@@ -13,8 +13,8 @@ from labctl.records.verdict import GateOutcome
 
 
 def judge_control_near(evidence: RunEvidence, gate: ControlNear, metric: MetricId) -> GateOutcome:
-    """Judge each control's headline against the reference."""
-    findings = Findings(gate_id(gate), gate.kind)
+    """Judge each control's headline, in the gate's own metric or the run's, against the reference."""
+    findings, metric = Findings(gate_id(gate), gate.kind), gate.metric or metric
     reference = Fraction(gate.reference)
     allowed = reference * Fraction(gate.within_percent) / HUNDRED
     for leg in evidence.arm(Arm.CONTROL):

@@ -83,6 +83,7 @@ def others_to_compare_exist(preregistration: Preregistration) -> Iterator[Findin
 def windows_are_filled(preregistration: Preregistration) -> Iterator[Finding]:
     """A rate over the first 100 tokens needs 100 tokens."""
     used = [((*path, "metric"), gate.metric) for path, gate in gates_of(preregistration, Pair)]
+    used += [((*path, "metric"), gate.metric) for path, gate in gates_of(preregistration, ControlNear) if gate.metric]
     if preregistration.decision is not None:
         used.append((("decision", "headline"), preregistration.decision.headline))
     asked = preregistration.workload.max_tokens
@@ -106,8 +107,9 @@ def reference_is_a_speed(preregistration: Preregistration) -> Iterator[Finding]:
         for key in ("reference", "within_percent"):
             if Decimal(value := getattr(gate, key)) <= 0:
                 yield Finding((*path, key), "more than 0", value, "correct it")
-        if preregistration.decision is None:
-            yield Finding((*path, "kind"), "a decision that names the headline", "none", "add `decision`")
+        if preregistration.decision is None and gate.metric is None:
+            do = "add `decision`, or give the gate its `metric`"
+            yield Finding((*path, "kind"), "a decision that names the headline", "none", do)
 
 
 def record_has_a_floor(preregistration: Preregistration) -> Iterator[Finding]:
