@@ -651,6 +651,15 @@ def _portions(row: RowScript, model: str, api: Api) -> list[bytes]:
     return [portion for portion in portions if portion]
 
 
+def _times_ns(row: RowScript, start_ns: int, count: int) -> list[int]:
+    """When each read arrives: the head with the first token, so start + 5 ms + gap x event, and what it pauses."""
+    times_ns = [start_ns + 5_000_000 + row.gap_ns * max(place - 1, 0) for place in range(count)]
+    if row.pause is None:
+        return times_ns
+    after, pause_ns = row.pause
+    return [at + (pause_ns - row.gap_ns if place > after else 0) for place, at in enumerate(times_ns)]
+
+
 def _wire(leg: LegScript, order: WorkOrder, numbered: tuple[int, RowScript]) -> tuple[bytes, list[Line]]:
     number, row = numbered
     model = f"labctl-{order.nonce}"
@@ -662,12 +671,7 @@ def _wire(leg: LegScript, order: WorkOrder, numbered: tuple[int, RowScript]) -> 
     head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{order.port}\r\nContent-Length: {len(body)}\r\n\r\n"
     start_ns = leg.base_ns + number * 10_000_000_000
     portions = _portions(row, model, order.requests.api)
-    # The head comes with the first token; so an arrival is start + 5 ms + gap x event.
-    times_ns = [start_ns + 5_000_000 + row.gap_ns * max(place - 1, 0) for place in range(len(portions))]
-    if row.pause is not None:
-        times_ns = [
-            at + (row.pause[1] - row.gap_ns if place > row.pause[0] else 0) for place, at in enumerate(times_ns)
-        ]
+    times_ns = _times_ns(row, start_ns, len(portions))
     end_ns = times_ns[-1] if times_ns else start_ns + 5_000_000
     reads = [
         Read(kernel_ns=at + OFFSET_NS if row.has_kernel_stamps else None, mono_ns=at + 20_000, length=len(portion))
