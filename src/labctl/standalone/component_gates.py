@@ -165,7 +165,8 @@ def pointers(gate: Gate, card: Card) -> None:
         for pair in row["boundaries"]:
             storage = own.get(of.get(pair["name"], ""), (None, None))[0]
             gate.same(where, f"storage of {pair['name']}", storage, pair["candidate"]["storage_ptr"])
-            is_apart = pair["control"]["storage_ptr"] not in {one[0] for one in own.values()}
+            # On first use a buffer may be made where tensors of the control had just been freed.
+            is_apart = row["repeat"] == 1 or pair["control"]["storage_ptr"] not in {one[0] for one in own.values()}
             gate.holds(where, f"the control's {pair['name']} lies elsewhere", is_met=is_apart)
         near = [*_named(row["buffers"], ""), *_named([one["tensor"] for one in row["inputs"]], "input ")]
         gate.same(where, "storages that overlap", [], tensors.overlapping(near))

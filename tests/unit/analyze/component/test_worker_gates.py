@@ -120,7 +120,7 @@ def foreign_view(script: WorkerScript) -> None:
 
 
 def control_in_candidate(script: WorkerScript) -> None:
-    one = pair(script, "normalized_states")
+    one = pair(script, "normalized_states", 5)
     one["control"].update({name: one["candidate"][name] for name in ("data_ptr", "storage_ptr")})
 
 
@@ -286,6 +286,14 @@ def test_each_spoiled_field_fails_the_one_gate_that_watches_it(kind: str, what: 
     assert {name for name, one in found.items() if one.misses} == {kind}
     assert failed_alone(script) == {kind}
     assert any(miss.what.startswith(what) for miss in found[kind].misses), found[kind].misses
+
+
+def test_a_buffer_may_be_made_where_the_control_had_just_been() -> None:
+    script = WorkerScript(1)
+    one = pair(script, "normalized_states", 4)  # the first use of this size
+    one["control"].update({name: one["candidate"][name] for name in ("data_ptr", "storage_ptr")})
+    assert not any(found.misses for found in judged(script).values())
+    assert failed_alone(script) == set()
 
 
 def test_one_bit_is_named_by_card_arm_row_boundary_layer_index_and_bits() -> None:
