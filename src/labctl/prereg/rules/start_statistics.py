@@ -8,12 +8,22 @@ from labctl.prereg.finding import Finding
 from labctl.prereg.model import Arm, CampaignClass, Preregistration
 from labctl.prereg.rules.arms import arms_of
 from labctl.prereg.rules.gates import gates_of
-from labctl.prereg.statistics_gates import Consistency, Drift, Effect, Equivalence, Separation, StatisticsGate
+from labctl.prereg.statistics_gates import (
+    ROWS_AT_1_PERCENT,
+    WINS_AT_1_PERCENT,
+    Consistency,
+    Drift,
+    Effect,
+    Equivalence,
+    Separation,
+    StatisticsGate,
+)
 from labctl.prereg.suite import Suite
 
 REPEATED = 2
 CONFIDENCES_OF_A_BOUND = (Decimal("0.8"), Decimal("0.9999"))
 MOST_RANKED_ROWS = 128
+RECORD_CONFIDENCE = Decimal("0.95")
 LEAST_CONFIDENCE = Decimal("0.5")
 
 
@@ -77,6 +87,25 @@ def reported_value_fits_the_starts(preregistration: Preregistration) -> Iterator
         yield Finding(path, "confidence_bound for a record of more than two candidate starts", got, "correct it")
 
 
+def record_keeps_the_default_rules(preregistration: Preregistration) -> Iterator[Finding]:
+    """The error rates that are published are those of the default rules; a record may be stricter, never weaker."""
+    power = preregistration.power
+    if preregistration.campaign_class is not CampaignClass.RECORD or power is None:
+        return
+    half = Decimal(power.planned_effect_percent) / 2
+    for index, gate in enumerate(preregistration.gates):
+        path = ("gates", index)
+        if isinstance(gate, Drift) and Decimal(gate.max_percent or "0") > min(half, Decimal(1)):
+            expected = f"at most {min(half, Decimal(1)):f} for class record"
+            yield Finding((*path, "max_percent"), expected, gate.max_percent or "", "leave it out")
+        if isinstance(gate, Separation) and gate.margin_percent and 0 <= Decimal(gate.margin_percent) < half:
+            expected = f"at least {half:f} for class record"
+            yield Finding((*path, "margin_percent"), expected, gate.margin_percent, "leave it out")
+        if isinstance(gate, Effect) and Decimal(gate.confidence) < RECORD_CONFIDENCE:
+            expected = f"at least {RECORD_CONFIDENCE} for class record"
+            yield Finding((*path, "confidence"), expected, gate.confidence, "leave it out")
+
+
 def rows_suffice(preregistration: Preregistration, suite: Suite) -> Iterator[Finding]:
     """The rows of a suite can win as often as is asked, and give an interval of the confidence that is asked."""
     rows = len(suite.prompts)
@@ -85,6 +114,10 @@ def rows_suffice(preregistration: Preregistration, suite: Suite) -> Iterator[Fin
         if gate.min_row_wins > rows:
             got = str(gate.min_row_wins)
             yield Finding((*path, "min_row_wins"), f"at most {rows}, the prompts of the suite", got, "lower it")
+        least = -(-rows * WINS_AT_1_PERCENT // ROWS_AT_1_PERCENT)
+        if preregistration.campaign_class is CampaignClass.RECORD and gate.min_row_wins < least:
+            expected = f"at least {least} of {rows} for class record"
+            yield Finding((*path, "min_row_wins"), expected, str(gate.min_row_wins), f"write {least}")
         if rows > MOST_RANKED_ROWS:
             expected = f"a suite of at most {MOST_RANKED_ROWS} prompts for this gate"
             yield Finding((*path, "kind"), expected, str(rows), "use a shorter suite, or drop the gate")
@@ -99,4 +132,5 @@ START_STATISTICS_RULES = (
     bounds_are_possible,
     confidences_are_shares,
     reported_value_fits_the_starts,
+    record_keeps_the_default_rules,
 )
