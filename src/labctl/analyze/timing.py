@@ -72,13 +72,13 @@ class OneOffGap:
 
 def one_off_gap(row: StreamRow) -> OneOffGap | None:
     """The largest gap of a valid row, where it is at least 100 ms and more than 20 times the row's median gap."""
-    pairs = [] if row.faults else list(pairwise(row.events))
-    gaps = [Fraction(later.arrival_ns - earlier.arrival_ns) for earlier, later in pairs]
-    largest = max(gaps, default=Fraction(0))
-    if largest < ONE_OFF_NS or largest <= ONE_OFF_TIMES * median(gaps):
+    pairs = [] if row.faults else pairwise(row.events)
+    gaps = [later.arrival_ns - earlier.arrival_ns for earlier, later in pairs]
+    largest = max(gaps, default=0)
+    if largest < ONE_OFF_NS or largest <= ONE_OFF_TIMES * median([Fraction(gap) for gap in gaps]):
         return None
     at = gaps.index(largest)
-    return OneOffGap(sum(event.tokens for event in row.events[: at + 1]), int(largest))
+    return OneOffGap(sum(event.tokens for event in row.events[: at + 1]), largest)
 
 
 def steady_cycle_ms(rows: Iterable[StreamRow]) -> Fraction | None:
