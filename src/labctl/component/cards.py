@@ -29,7 +29,7 @@ def device_seen(name: str) -> Record:
 
 def _cpus() -> Record:
     name = torch.backends.cpu.get_cpu_capability()
-    return {"visible": 1, "name": f"cpu {name}", "uuid": None, "memory_bytes": None}
+    return {"visible": torch.cpu.device_count(), "name": f"cpu {name}", "uuid": None, "memory_bytes": None}
 
 
 def _accelerator(device: torch.device) -> Record:

@@ -76,14 +76,22 @@ class Closing:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
-        ending: dict[str, Any] = {"kind": "completed"} if error is None else self._failure(error)
+        unsettled = self._unsettled()
+        error = error or unsettled
         if error is None:
             self.exit_status = COMPLETED
         else:
-            traceback.print_exception(kind, error, trace, file=sys.stderr)
-        self._lines.settle()
+            traceback.print_exception(error, file=sys.stderr)
+        ending: dict[str, Any] = {"kind": "completed"} if error is None else self._failure(error)
         write_once(self.order.leg_folder / "component.json", canonical(self._whole(ending)))
         return True
+
+    def _unsettled(self) -> OSError | None:
+        try:
+            self._lines.settle()
+        except OSError as error:
+            return error
+        return None
 
     def _whole(self, ending: dict[str, Any]) -> dict[str, Any]:
         timing = {"compute_ns": self.watch.compute_ns, "recording_ns": self.watch.recording_ns}
