@@ -135,6 +135,10 @@ def test_a_worker_that_is_cut_off_by_its_controllers_end_leaves_nothing(tmp_path
         time.sleep(0.05)
     assert still_running(repository) == []
     assert repository.status()[0]["state"] == "spent_unsealed"
+    assert repository.labctl("seal", "abort", str(repository.only_run())).returncode == 0
+    judged = repository.labctl("analyze", "sealed-run", str(repository.only_run()))
+    assert judged.returncode == 4, judged.stderr
+    assert "its controller was killed" in judged.stdout
 
 
 def test_cards_hidden_from_the_rehearsal_are_found_missing_before_any_packet_is_spent(tmp_path: Path) -> None:

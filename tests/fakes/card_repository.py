@@ -16,9 +16,10 @@ WORKERS = Path(__file__).parent / "workers"
 _ONLY_ON = """
 
 import json as _json
+import pathlib as _pathlib
 import sys as _sys
 
-if _json.loads(open(_sys.argv[1]).read())["card_index"] == {card}:
+if _json.loads(_pathlib.Path(_sys.argv[1]).read_text())["card_index"] == {card}:
 """
 PROBE: dict[str, object] = {
     "labctl": 1,
