@@ -9,6 +9,7 @@ from labctl.report.numbers import short, signed, unit
 
 SHOWN_REASONS = 10
 EXACTNESS_KINDS = (
+    *("exact_within_arms", "exact_text"),
     *("exact_tokens", "cross_leg_exact", "long_then_next", "rollover", "moving_difference", "degenerate_output"),
 )
 RUN_GAIN = "gain_of_mean_headlines"

@@ -5,6 +5,7 @@ from labctl.report.answer import gain_lines, opening, reasons, spread_line, star
 from labctl.report.blocks import bullets
 from labctl.report.cards import card_lines
 from labctl.report.conclusions import conclusions
+from labctl.report.differences import difference_lines, differences
 from labctl.report.escape import plain
 from labctl.report.figures import effect, exact_values, rows, starts
 from labctl.report.gates import gates, misses
@@ -15,6 +16,7 @@ def render_report(verdict: Verdict) -> str:
     """The whole report as Markdown."""
     sections = (
         opening(verdict),
+        differences(verdict),
         conclusions(verdict),
         gates(verdict),
         misses(verdict),
@@ -38,7 +40,7 @@ def summarize(verdict: Verdict) -> tuple[str, ...]:
     ]
     if verdict.reported_value is not None:
         lines.append(f"reported value: {short(verdict.reported_value)} {unit(verdict.reported_value)}")
-    lines += gain_lines(verdict)
+    lines += [*gain_lines(verdict), *difference_lines(verdict)]
     headlines = [(start.leg, one) for start in verdict.starts if (one := start_headline(start)) is not None]
     if headlines:
         lines.append(f"starts: {', '.join(f'{leg} {short(one)}' for leg, one in headlines)} {headlines[0][1].unit}")

@@ -11,6 +11,7 @@ from labctl.analyze.verdict import exit_code_of
 from labctl.frozen import canonical_json
 from labctl.packet.tool import analyzer_identity
 from labctl.records.verdict import GateResult, Verdict, VerdictKind
+from labctl.report.text import render_report, summarize
 from labctl.standalone import analyze_run as standalone
 from tests.fakes.run_builder import RunBuilder
 
@@ -113,6 +114,21 @@ def test_what_cannot_be_looked_at_gives_no_figure(tmp_path: Path) -> None:
     names = {name for name, _ in values(one)}
     assert names & {"resident_bytes_difference", "kv_capacity_ratio"} == set()
     assert ("resident_bytes", "A") in values(one)
+
+
+def test_a_report_says_what_differs_before_any_gate(tmp_path: Path) -> None:
+    one, _ = both(comparison(), tmp_path)
+    report = render_report(one)
+    assert "exactness did not pass" not in report
+    assert report.index("## What differs") < report.index("## Gates")
+    for line in (
+        "tokens that the cache holds: 2 times (B vs A)",
+        "resident memory: +50 % (B vs A)",
+        "rows that differ: 1 of 2 rows (B vs A)",
+        "first difference, from 0: row 2 at token 11",
+    ):
+        assert line in summarize(one)
+        assert f"- {line}" in report
 
 
 def test_other_classes_have_no_figures_of_a_comparison(tmp_path: Path) -> None:
