@@ -10,8 +10,12 @@
 `print-fallback`     prints that a kernel fell back
 `rename-counter`     calls its count of successful requests by another name
 `honest`             none
+
+With `--load FILE` before the endpoint's options it loads a library first and prints its name; `load-another` loads the
+one of the folder beside instead.
 """
 
+import ctypes
 import logging
 import os
 import signal
@@ -19,6 +23,7 @@ import sys
 import threading
 import time
 from collections.abc import Generator
+from pathlib import Path
 
 from labctl.servers.reference.decoder import Decoder
 from labctl.servers.reference.engine import Engine
@@ -93,10 +98,21 @@ def arguments(lie: str, given: list[str]) -> list[str]:
             return given
 
 
+def load(library: Path, lie: str) -> None:
+    """Load a library of a set, or the one of the same name in the folder beside."""
+    sys.stderr.write(f"kernels of {library.parent.name} are loaded\n")
+    if lie == "load-another":
+        library = next(path for path in library.parent.parent.glob(f"*/{library.name}") if path != library)
+    ctypes.CDLL(str(library))
+
+
 def main() -> None:
     """Serve until SIGTERM."""
     started_s = time.time()
     lie, given = sys.argv[2], sys.argv[3:]
+    if given[0] == "--load":
+        load(Path(given[1]), lie)
+        given = given[2:]
     options = read_options(arguments(lie, given))
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(asctime)s %(message)s")
     LyingExchange.lie = lie
