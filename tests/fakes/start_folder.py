@@ -28,6 +28,7 @@ ENDED = "vllm:request_success_total"
 PROMPTS = ("sort", "join", "long")
 PROMPT_TOKENS = (9, 11, 40)
 COMPLETIONS = (120, 120, 60)
+TOKENS = [*range(120)]
 AFTER = {
     "drafts": 150,
     "draft_tokens": 300,
@@ -118,13 +119,29 @@ def prometheus(counters: dict[str, int], positions: tuple[int, ...], requests: i
     return "\n".join([*lines, "process_start_time_seconds 1.8e+09", ""]).encode()
 
 
+def teachers() -> tuple[dict[str, object], dict[str, object]]:
+    """The teacher of the same rows: tokens of the first, and texts of all."""
+    tokens = [{"prompt_id": PROMPTS[0], "token_ids": TOKENS}]
+    texts = [{"prompt_id": prompt, "sha256": sha256_hex(prompt.encode())} for prompt in PROMPTS]
+    return (
+        {"schema": "laguna-q1-token-oracle-v1", "source_sha256": "5" * 64, "rows": tokens},
+        {"schema": "laguna-q1-text-sha256-oracle-v1", "source_sha256": "5" * 64, "rows": texts},
+    )
+
+
 def bench() -> dict[str, object]:
     """The client's file: two rows of 120 tokens, ten a chunk, the first of which stands still once."""
     steady = [0.5 + 0.01 * place for place in range(12)]
     halting = [steady[0], *(one + 2.0 for one in steady[1:])]
     rows = [_bench_row(prompt, chunks) for prompt, chunks in zip(PROMPTS[:2], (halting, steady), strict=True)]
     speeds = sorted(100 / (chunks[9] - chunks[0]) for chunks in (halting, steady))
-    return {"rows": rows, "summary": {"tok_s_1_100_after_ttft": {"count": 2, "median": sum(speeds) / 2}}}
+    rows[0]["token_ids"] = TOKENS
+    told = [sha256_hex(prompt.encode()) for prompt in PROMPTS]
+    return {
+        "output_sha256s": told,
+        "rows": rows,
+        "summary": {"tok_s_1_100_after_ttft": {"count": 2, "median": sum(speeds) / 2}},
+    }
 
 
 def _bench_row(prompt: str, chunks: list[float]) -> dict[str, object]:

@@ -32,12 +32,12 @@ class BenchRow:
     """When each chunk came."""
 
 
-def look_at_bench(folder: StartFolder) -> None:
-    """Take the client's speeds, compute them again where that can be done, and name what cannot."""
+def look_at_bench(folder: StartFolder) -> dict[str, object] | None:
+    """Take the client's speeds, compute them again where that can be done, and name what cannot; gives its file."""
     name = BENCH if BENCH in folder.names else BENCH_EXTRACT if BENCH_EXTRACT in folder.names else BENCH
     document = folder.document(name, "speeds, stamps and tokens of the rows")
     if document is None:
-        return
+        return None
     if name == BENCH_EXTRACT:
         folder.draft.missing.append(f"{BENCH}: only an extract of it is there, so most speeds are the lab's word")
     lines = document.get("rows")
@@ -50,6 +50,7 @@ def look_at_bench(folder: StartFolder) -> None:
     if bundled:
         shown = f"{len(bundled[0].chunk_s)} chunks bring {bundled[0].tokens} tokens"
         folder.draft.finds(name, f"{shown}: a token's time is its chunk's, not its own", len(bundled))
+    return document
 
 
 def _row(line: Mapping[str, object]) -> BenchRow:

@@ -12,7 +12,7 @@ from labctl.analyze.foreign.inspect_folder import inspect_folder
 from labctl.errors import NotFound
 from labctl.records.evidence_view import EvidenceView
 from labctl.report.evidence_view import view_lines
-from tests.fakes.start_folder import IDENTITY, LOG, StartFolder, bench
+from tests.fakes.start_folder import IDENTITY, LOG, StartFolder, bench, teachers
 
 Spoil = Callable[[StartFolder], object]
 
@@ -152,6 +152,40 @@ def test_a_file_of_another_form_is_a_finding_or_missing_and_never_a_crash(
     view = viewed(tmp_path, put(name, data))
     sound = viewed(tmp_path / "sound")
     assert (view.missing, view.findings, view.checks) != (sound.missing, sound.findings, sound.checks)
+
+
+def taught(folder: Path, tokens: object, texts: object) -> EvidenceView:
+    paths = [folder / "tokens.json", folder / "texts.json"]
+    for path, document in zip(paths, (tokens, texts), strict=True):
+        path.write_text(json.dumps(document))
+    return inspect_folder(StartFolder().write(folder), paths)
+
+
+def test_texts_and_tokens_of_the_client_are_held_against_the_teacher(tmp_path: Path) -> None:
+    view = taught(tmp_path, *teachers())
+    held = {check.what: check.observed for check in view.checks}
+    assert failing(view) == []
+    assert held["texts of the client that are those of texts.json"] == "3 of 3"
+    assert held["rows of tokens of the client that are those of tokens.json"] == "1 of 1"
+
+
+def test_a_text_and_a_token_that_differ_from_the_teacher_fail(tmp_path: Path) -> None:
+    tokens, texts = teachers()
+    tokens["rows"] = [{"prompt_id": "sort", "token_ids": [1]}, {"prompt_id": "join", "token_ids": [1]}]
+    texts["rows"] = [{"prompt_id": "sort", "sha256": "0" * 64}]
+    view = taught(tmp_path, tokens, texts)
+    assert failing(view) == [
+        "rows of tokens of the client that are those of tokens.json",
+        "texts of the client that are those of texts.json",
+        "texts of the client, and rows of texts.json",
+    ]
+    assert view.missing == ("token ids of 1 of 2 rows, to be held against tokens.json",)
+
+
+@pytest.mark.parametrize("document", [[], {"rows": 1}, {"schema": "another", "rows": []}])
+def test_a_teacher_of_another_form_is_a_finding(document: object, tmp_path: Path) -> None:
+    view = taught(tmp_path, document, teachers()[1])
+    assert [one.where for one in view.findings if one.where == "tokens.json"] == ["tokens.json"]
 
 
 def test_a_folder_of_nothing_is_refused(tmp_path: Path) -> None:
