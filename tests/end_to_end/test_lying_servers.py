@@ -18,6 +18,15 @@ SUITE = {
     "id": "shared",
     "prompts": [{"id": "first", "text": f"{SHARED}one"}, {"id": "second", "text": f"{SHARED}two"}],
 }
+SOUND_GATES = [
+    {"kind": "degenerate_output"},
+    {"kind": "long_then_next"},
+    {"kind": "rollover", "min_prompt_tokens": 8},
+    {"kind": "kv_capacity", "min_tokens": 1024},
+    {"kind": "resident_memory", "max_bytes": 1 << 31},
+    {"kind": "roofline", "bytes_per_second": "100000000000", "bytes_per_token": "1000000", "source": "far above"},
+    {"kind": "postflight"},
+]
 CAUGHT = [
     ("honest", None, "passed"),
     ("ignore-treatment", "treatment", "failed"),
@@ -50,6 +59,8 @@ def campaign_of(folder: Path, lie: str) -> CampaignRepository:
         (log,) = (gate for gate in document["gates"] if gate["kind"] == "clean_log")
         log["deny"] = [{"pattern": "using fallback", "example": "kernel 1 is not there, using fallback"}]
         document["gates"].append({"kind": "accounting"})
+        if lie == "honest":
+            document["gates"] += SOUND_GATES
         if not is_of_treatment:
             del document["treatment"], document["decision"]
             document["gates"] = [gate for gate in document["gates"] if "exact" not in gate["kind"]]

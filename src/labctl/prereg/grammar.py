@@ -44,6 +44,7 @@ _PATTERN_NAMES = {
     r"^[a-z][a-z0-9_-]{0,62}$": "lower-case letters, digits, hyphens and underscores",
     r"^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$": "a path below campaigns/ such as suites/a.yaml",
     r"^[A-Za-z_][A-Za-z0-9_]{0,127}$": "the name of an environment variable",
+    r"^[a-z_][a-z0-9_]{0,62}$": "the name of a group of a regular expression",
     r"^[^\r\n]+$": "one line of text",
     r"^[^<>\r\n]+ <[^<>@\s]+@[^<>@\s]+>$": "`Name <mail@host>`",
     r"^--?[A-Za-z0-9][A-Za-z0-9._-]*$": "an option such as --speculative-config",
