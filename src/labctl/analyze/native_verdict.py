@@ -126,12 +126,18 @@ def native_verdict(
             "effect": (),
             "expectation": "",
             "warnings": result.warnings,
-            "authorizes": REHEARSED if result.verdict is VerdictKind.REHEARSAL_ONLY else result.authorizes,
+            "authorizes": _authorized(gates, result),
             "does_not_authorize": tuple(denied),
             "cards": result.cards,
             "probe": result.probe,
         }
     )
+
+
+def _authorized(judged: Judged, result: NativeResult) -> tuple[str, ...]:
+    if result.verdict is not VerdictKind.REHEARSAL_ONLY:
+        return result.authorizes
+    return () if has_failed(judged) else REHEARSED
 
 
 def _identity(evidence: NativeEvidence[HeadT], analyzer: PinnedAnalyzer) -> AnalyzerIdentity:

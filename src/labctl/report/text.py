@@ -81,6 +81,16 @@ def _verification(verdict: Verdict) -> list[str]:
         f"- `manifest-sha256.txt`, the root digest: `{verdict.root_sha256}`",
         f"- `seal.json`: `{verdict.seal_sha256}`",
         f"- the marker, `data/packet/marker.copy.json`: `{verdict.marker_sha256}`",
-        "- every rate comes from `data/legs/*/wire/NN.bin` (the received bytes) and `NN.reads.jsonl` (their stamps)",
+        f"- {_origin(verdict)}",
         "",
     ]
+
+
+def _origin(verdict: Verdict) -> str:
+    if verdict.cards is not None:
+        return (
+            "every equality comes from `data/legs/*/rows.jsonl` and what `component.json` and `maps.txt` say beside it"
+        )
+    if verdict.probe is not None:
+        return "the class comes from `data/legs/*/rank-R.jsonl` and `rank-R.exit.json`"
+    return "every rate comes from `data/legs/*/wire/NN.bin` (the received bytes) and `NN.reads.jsonl` (their stamps)"

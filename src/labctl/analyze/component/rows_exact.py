@@ -18,9 +18,15 @@ def judge_rows_exact(findings: Findings, worked: Worked) -> int:
         for cache in row.caches:
             place = f"{where}, boundary {cache.name}, layer {cache.index}"
             counts[1] += _judge_pair(findings, place, cache, None)
-    named = zip(("equal_boundaries", "equal_caches", "assertions"), (*counts, sum(counts)), strict=True)
-    findings.add(figure(name, worked.leg, count, "count") for name, count in named)
-    return sum(counts)
+    assertions = sum(counts)
+    findings.add(
+        [
+            figure("equal_boundaries", worked.leg, counts[0], "count"),
+            figure("equal_caches", worked.leg, counts[1], "count"),
+            figure("assertions", worked.leg, assertions, "count"),
+        ]
+    )
+    return assertions
 
 
 def differing_pairs(row: RowRecord) -> list[BoundaryRecord]:

@@ -185,7 +185,9 @@ def test_a_sound_run_is_exact_on_each_card(tmp_path: Path) -> None:
     ]
     assert [card.assertions for card in verdict.cards] == [8 * 6, 8 * 6]
     assert summarize(verdict)[-1] == "assertions: 96"
-    assert "| card1 | cpu:1 | exact\\_component\\_pass" in render_report(verdict) or "card1" in render_report(verdict)
+    report = render_report(verdict)
+    assert "| card1 | cpu:1 | exact_component_pass | 8 | 48 |" in report
+    assert "every equality comes from `data/legs/*/rows.jsonl`" in report
     assert "an endpoint run" in verdict.does_not_authorize
 
 
@@ -277,6 +279,7 @@ def test_a_rehearsal_is_only_ever_a_rehearsal(spoil: Spoil | None, tmp_path: Pat
     verdict = judged(tmp_path, run)
     assert verdict.verdict is VerdictKind.REHEARSAL_ONLY
     assert exit_code_of(verdict) == (0 if spoil is None else 6)
+    assert bool(verdict.authorizes) == (spoil is None)
 
 
 def test_a_gate_of_another_name_is_there_under_its_name(tmp_path: Path) -> None:
