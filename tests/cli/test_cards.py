@@ -53,14 +53,6 @@ def test_a_reviewer_sees_cards_rows_and_what_is_compared(cards: CardRepository) 
     assert "engine vocabulary" not in answer.stdout
 
 
-def test_the_same_files_freeze_into_the_same_packet(cards: CardRepository) -> None:
-    before = [one["packet"] for one in cards.status()]
-    assert [cards.freeze()] == before
-    folder = cards.authorization / "packets" / before[0]
-    assert not (folder / "engine.json").exists()
-    assert (folder / "inputs" / "component-run_worker.py").is_file()
-
-
 def test_an_interpreter_without_torch_is_refused_at_freeze(tmp_path: Path) -> None:
     repository = make_card_repository(tmp_path / "lab", cards=1)
     bare = tmp_path / "bare" / "bin"
