@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from labctl.analyze.compare_starts import compare_starts, open_sealed_start
+from labctl.engines.vocabulary import EngineVocabulary
 from labctl.errors import BrokenEvidence, NotFound, Refused
+from labctl.frozen import canonical_json
 from labctl.prereg.model import Api
 from labctl.records.start_comparison import StartComparison
 from labctl.report.start_comparison import comparison_lines
@@ -79,6 +81,20 @@ def test_another_seed_is_another_request(tmp_path: Path) -> None:
 
 
 SEED: dict[str, object] = {"preregistration": {"workload": {"seed": 2}}}
+
+
+def test_doubts_name_what_else_differs_and_rows_that_do_not_count(tmp_path: Path) -> None:
+    other = RunBuilder(stops=False)
+    said = other.vocabulary.model_dump(mode="json", by_alias=True) | {"is_stand_in": False}
+    other.vocabulary = EngineVocabulary.from_json(canonical_json(said), "engine")
+    other.leg("A1").rows[0].prompt_ids = [9, 9, 9]
+    other.leg("A1").rows[1].clock_step_ns = 5_000_000
+    other.seal(tmp_path / "other")
+    found = compared(sealed(tmp_path / "one").root, other.root, (None, None))
+    assert "the starts differ in prompt tokens as well" in found.doubts
+    assert f"{found.starts[1].run}:A1: 1 rows do not count" in found.doubts
+    assert sum("not a language model" in doubt for doubt in found.doubts) == 1
+    assert "wall_rate_gain" not in {one.name for one in found.figures}
 
 
 def test_a_start_that_is_not_there_is_named_with_those_that_are(tmp_path: Path) -> None:

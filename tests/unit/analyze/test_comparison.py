@@ -1,15 +1,20 @@
 """A comparison may differ between its arms: each arm must equal itself, and every difference is a figure."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from labctl.agreement import disagreements
+from labctl.analyze.gates.exact_text import judge_exact_text
+from labctl.analyze.gates.exact_within_arms import judge_exact_within_arms
+from labctl.analyze.load import load_evidence
 from labctl.analyze.sealed_run import analyze_run
 from labctl.analyze.verdict import exit_code_of
 from labctl.frozen import canonical_json
 from labctl.packet.tool import analyzer_identity
+from labctl.prereg.answer_gates import ExactText, ExactWithinArms
 from labctl.records.verdict import GateResult, Verdict, VerdictKind
 from labctl.report.text import render_report, summarize
 from labctl.standalone import analyze_run as standalone
@@ -134,6 +139,32 @@ def test_a_report_says_what_differs_before_any_gate(tmp_path: Path) -> None:
 def test_other_classes_have_no_figures_of_a_comparison(tmp_path: Path) -> None:
     for verdict in both(RunBuilder(stops=False), tmp_path):
         assert {name for name, _ in values(verdict)} & {name for name, _ in EXPECTED} == set()
+
+
+def test_without_counters_there_is_no_figure_of_speculation(tmp_path: Path) -> None:
+    builder = comparison()
+    builder.removed.add("legs/03-B2/metrics-after.prom")
+    for verdict in both(builder, tmp_path):
+        assert "acceptance_rate" not in {name for name, _ in values(verdict)}
+        assert verdict.verdict is VerdictKind.INVALID
+
+
+def test_one_arm_is_held_against_itself(tmp_path: Path) -> None:
+    said = {"gates": list(GATES), "treatment": None, "decision": None}
+    builder = RunBuilder(order=("A1", "A2"), stops=False, packet={"preregistration": said})
+    for verdict in both(builder, tmp_path):
+        assert results(verdict)["exact_within_arms"] is GateResult.PASSED
+
+
+def test_starts_without_a_row_are_exact_in_nothing(tmp_path: Path) -> None:
+    evidence = load_evidence(comparison().seal(tmp_path))
+    bare = replace(evidence, legs=tuple(replace(leg, rows=()) for leg in evidence.legs))
+    for outcome in (
+        judge_exact_within_arms(bare, ExactWithinArms(kind="exact_within_arms")),
+        judge_exact_text(bare, ExactText(kind="exact_text")),
+    ):
+        assert outcome.result is GateResult.NOT_EVALUATED
+        assert "no row was measured" in outcome.reason
 
 
 TEXT_GATES: tuple[dict[str, object], ...] = ({"kind": "exact_text"}, {"kind": "cross_leg_exact"}, *GATES[1:])

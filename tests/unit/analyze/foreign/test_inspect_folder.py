@@ -188,6 +188,117 @@ def test_a_teacher_of_another_form_is_a_finding(document: object, tmp_path: Path
     assert [one.where for one in view.findings if one.where == "tokens.json"] == ["tokens.json"]
 
 
+def test_a_teacher_that_is_no_json_is_a_finding(tmp_path: Path) -> None:
+    teacher = tmp_path / "tokens.json"
+    teacher.write_bytes(b"{")
+    view = inspect_folder(StartFolder().write(tmp_path), [teacher])
+    assert [one.where for one in view.findings if one.where == "tokens.json"] == ["tokens.json"]
+
+
+def test_a_client_that_kept_neither_texts_nor_tokens_cannot_be_held_against_a_teacher(tmp_path: Path) -> None:
+    paths = [tmp_path / "tokens.json", tmp_path / "texts.json"]
+    for path, document in zip(paths, teachers(), strict=True):
+        path.write_text(json.dumps(document))
+    start = StartFolder(files={"bench.json": b'{"rows": []}'})
+    missing = inspect_folder(start.write(tmp_path), paths).missing
+    assert "token ids of 1 of 1 rows, to be held against tokens.json" in missing
+    assert "output_sha256s: the client's texts, to be held against texts.json" in missing
+
+
+def test_an_extract_is_read_and_said_to_be_one(tmp_path: Path) -> None:
+    row = {"prompt_id": "sort", "completion_tokens": 120, "chunk_offsets_s": [0.5, 9.5, 9.6, 9.7]}
+    flat = {"prompt_id": "join", "token_id_offsets_s": [0.5] * 100}
+    timed = {"prompt_id": "long", "token_id_offsets_s": [0.01 * place for place in range(100)]}
+    summary = {"tok_s_1_100_after_ttft": {"count": 13, "median": 100}}
+    extract = json.dumps({"rows": [row, flat, timed, 3], "summary": summary}).encode()
+    start = StartFolder(files={"bench.json": None, "bench.json.extract.json": extract})
+    view = inspect_folder(start.write(tmp_path))
+    assert any("only an extract" in one for one in view.missing)
+    assert [one.what for one in view.findings if "stood still" in one.what] == [
+        "sort stood still for 9000 ms after 1 chunks, once"
+    ]
+    assert [check for check in view.checks if "computed again" in check.what] == []
+
+
+def test_a_log_of_nothing_says_nothing(tmp_path: Path) -> None:
+    view = viewed(tmp_path, put("server.log", b"nothing\n"))
+    assert ("version that the server prints", "none") in view.facts
+    assert view.topology == ()
+    assert "lines on graphs by rank: the log holds none" in view.missing
+    assert [one for one in view.findings if one.where == "server.log"] == []
+    assert "kv_capacity_tokens" not in {one.name for one in view.metrics}
+
+
+def test_shared_memory_that_is_left_is_a_finding(tmp_path: Path) -> None:
+    view = viewed(tmp_path, put("server.log", LOG + b"there appear to be 1 leaked shared_memory objects\n"))
+    assert [one.what for one in view.findings if "shared memory was left" in one.what] != []
+
+
+def test_a_start_that_says_little_of_itself_leaves_much_missing(tmp_path: Path) -> None:
+    idle = ("pre-idle.json", "post-idle.json", "idle-interval/prestart-00.json", "idle-interval/summary.txt")
+    others = ("identity.txt", "status.txt", "cleanup-status.txt", "service-environment.txt")
+    root = StartFolder(files=dict.fromkeys((*idle, *others))).write(tmp_path)
+    (tmp_path / "a-start.sha256").unlink()
+    view = inspect_folder(root)
+    for told in (*others, "pre-idle.json", "idle-interval/summary.txt", "the length of a draft", "a-start.sha256"):
+        assert [one for one in view.missing if one.startswith(told)] != []
+    assert "the topology that the identity expects" in view.missing
+
+
+def test_files_that_the_list_does_not_hold_and_files_that_are_gone_are_told(tmp_path: Path) -> None:
+    root = StartFolder().write(tmp_path)
+    (root / "status.txt").rename(root / "new.txt")
+    view = inspect_folder(root)
+    assert any(one.startswith("1 of 13 files that a-start.sha256 lists: status.txt") for one in view.missing)
+    assert [one.what for one in view.findings if one.where == "a-start.sha256"] == ["does not list new.txt"]
+
+
+def test_a_link_is_not_followed(tmp_path: Path) -> None:
+    root = StartFolder().write(tmp_path)
+    (root / "status.txt").unlink()
+    (root / "status.txt").symlink_to(root / "identity.txt")
+    assert [one.what for one in inspect_folder(root).findings if one.where == "status.txt"] != []
+
+
+def test_a_status_without_a_status_is_no_check(tmp_path: Path) -> None:
+    view = viewed(tmp_path, put("status.txt", b"all well\n"))
+    assert "status of the start" not in [check.what for check in view.checks]
+
+
+COMPARED: list[object] = [
+    [3],
+    [{"prompt_tokens": 1}],
+    [{"prompt_tokens": 1, "completion_tokens": "1"}],
+]
+
+
+@pytest.mark.parametrize("rows", COMPARED)
+def test_rows_of_another_form_are_a_finding(rows: object, tmp_path: Path) -> None:
+    document = json.dumps({"candidates": [{"comparison": {"rows": rows}}]}).encode()
+    view = viewed(tmp_path, put("exactness-vs-q1.json", document))
+    assert [one.where for one in view.findings if one.where == "exactness-vs-q1.json"] == ["exactness-vs-q1.json"]
+
+
+def test_a_comparator_that_leaves_boundaries_out_is_told(tmp_path: Path) -> None:
+    row = {"prompt_tokens": 60, "completion_tokens": 300, "exact": True, "token_ids_equal": True, "cached_tokens": 0}
+    document = json.dumps({"candidates": [{"comparison": {"rows": [row], "exact_count": 1}}]}).encode()
+    view = viewed(tmp_path, put("exactness-vs-q1.json", document))
+    assert {"long_then_next: the comparator does not say", "rollover: the comparator does not say"} <= {*view.missing}
+
+
+def test_a_server_that_does_not_count_its_time_has_no_cycle(tmp_path: Path) -> None:
+    view = viewed(tmp_path, lambda start: start.counters.pop("decode_s"))
+    assert "cycle_ms" not in {one.name for one in view.metrics}
+
+
+def test_a_start_without_speculation_says_so(tmp_path: Path) -> None:
+    view = viewed(tmp_path, lambda start: [start.counters.pop(name) for name in DRAFTS])
+    assert ("speculation", "no round was counted") in view.facts
+
+
+DRAFTS = ("drafts", "draft_tokens", "accepted_tokens")
+
+
 def test_a_folder_of_nothing_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="a folder of evidence"):
         inspect_folder(tmp_path / "nowhere")
