@@ -96,7 +96,9 @@ def test_a_signal_before_the_marker_spends_nothing(tmp_path: Path) -> None:
     repository.commit()
     repository.freeze()
     process = repository.start("consume-and-run", str(repository.campaign))
-    time.sleep(3)
+    assert process.stderr is not None
+    while "looking at the host" not in process.stderr.readline():
+        assert process.poll() is None
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=30)
     assert process.returncode == 130
