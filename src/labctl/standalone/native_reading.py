@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from .record_forms import require_form
+from .native_forms import DISCOVERY, native_form
+from .record_forms import require, require_form
 from .run_conflicts import journal_contradictions
 from .run_reading import NAME, Run
 from .sealed_files import Broken, Doc, canonical, document, manifest_of, need, parts_sha256, problem, sha256, unequal
@@ -57,7 +58,7 @@ class NativeRun(Run):
         self.outcome, self.answers = self._load_outcome()
         self.host: dict[str, Doc | None] = {}
         self._load_host()
-        self.devices = self._unformed("host/devices.json", "cards are looked at before any leg" if folders else "")
+        self.devices = self._discovery("host/devices.json", "cards are looked at before any leg" if folders else "")
         planned = [NativeLeg(name, f"{index:02d}-{name}", index) for index, name in enumerate(self.order, start=1)]
         self.problems += unequal("data/legs", ("not ordered", set(), folders - {leg.folder for leg in planned}))
         self.native_legs = [leg for leg in planned if leg.folder in folders]
@@ -82,11 +83,11 @@ class NativeRun(Run):
         closed = [leg.name for leg in self.native_legs if leg.manifest_sha256]
         yield from journal_contradictions(self, closed, [leg.name for leg in self.native_legs])
 
-    def _unformed(self, name: str, why: str) -> Doc | None:
-        """A canonical record whose fields are looked at where they are used."""
+    def _discovery(self, name: str, why: str) -> Doc | None:
+        """The cards before any affinity."""
         data = self._take(name, why)
         try:
-            found = None if data is None else document(data, f"data/{name}")
+            found = None if data is None else require(DISCOVERY, document(data, f"data/{name}"), f"data/{name}")
         except Broken as error:
             self.problems += error.args
             return None
@@ -140,12 +141,14 @@ class NativeRun(Run):
 
     def _read_into(self, leg: NativeLeg, name: str, data: bytes, *, is_quiet: bool) -> None:
         where, faults = f"data/legs/{leg.folder}/{name}", list[str]()
+        form = native_form(self.prereg["kind"], name)
         try:
             if name.endswith(".json"):
-                leg.records[name] = document(data, where)
+                leg.records[name] = require(form, document(data, where), where)
                 faults += unequal(where, ("form", canonical(leg.records[name]), data))
             elif name.endswith(".jsonl"):
-                found = [document(line, f"{where}:{number}") for number, line in enumerate(data.splitlines(), start=1)]
+                lines = enumerate(data.splitlines(), start=1)
+                found = [require(form, document(line, f"{where}:{at}"), f"{where}:{at}") for at, line in lines]
                 faults += unequal(where, ("form", b"".join(map(canonical, found)), data))
                 leg.lines[name] = found
         except Broken as error:

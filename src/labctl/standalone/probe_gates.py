@@ -22,7 +22,6 @@ STAGES = {
 KINDS = ("identity", "devices", "harness", "stages")
 LETTERS = {"float32": "f", "float64": "d", "int32": "i", "int64": "q"}
 PERIOD = 251
-EXIT = {"rank", "pid", "seen", "visible", "timed_out", "exit_status", "log_bytes", "log_sha256"}
 
 
 def judge(run: NativeRun) -> tuple[list[Gate], Doc]:
@@ -65,17 +64,8 @@ def _is_readable(gate: Gate, leg: NativeLeg, rank: int) -> bool:
     faults = [f"{name} is not there" for name in names if name not in leg.files]
     faults += [fault for name in names for fault in leg.faults.get(name, [])]
     lines, ended = leg.lines.get(names[0]), leg.records.get(names[1])
-    if lines is not None:
-        faults += [f"a line of {names[0]}" for line in lines if not _is_line(line)]
-    if ended is not None and not ended.keys() >= EXIT:
-        faults.append(f"the form of {names[1]}")
     gate.same(f"rank {rank}", "faults of its files", [], faults)
     return lines is not None and ended is not None and not faults
-
-
-def _is_line(line: Doc) -> bool:
-    is_formed = {"rank", "nonce", "pid", "mono_ns", "wall_ns", "stage", "detail", "schema"} == line.keys()
-    return is_formed and line["schema"] == "labctl/probe-stage/1" and line["stage"] in {*STAGES, "failed"}
 
 
 def _harness(gate: Gate, leg: NativeLeg, order: Doc, readable: list[int]) -> None:

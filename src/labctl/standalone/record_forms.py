@@ -140,7 +140,12 @@ FORMS: dict[str, Form] = {
 
 def require_form(name: str, value: Doc, where: str) -> Doc:
     """A record, if it is of its form; else Broken, with everything in which it is not."""
-    found = _differences(FORMS[name], value, "")
+    return require(FORMS[name], value, where)
+
+
+def require(form: Form, value: Doc, where: str) -> Doc:
+    """A value, if it is of a form; else Broken, with everything in which it is not."""
+    found = _differences(form, value, "")
     if faults := [problem("RECORD_FORM", where + place, "its registered form", got) for place, got in found]:
         raise Broken(*faults)
     return value

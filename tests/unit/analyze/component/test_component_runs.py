@@ -356,3 +356,19 @@ def test_caches_without_slots_may_be_written_whole(tmp_path: Path) -> None:
             for cache in row["caches"]:
                 cache["rest_sha256"] = cache["candidate"]["sha256"]
     assert judged(tmp_path, run).verdict.value == "exact_2_card_component_pass"
+
+
+RECORDS = ("order", "discovery", "process", "pre-import", "component", "postflight", "exit", "LEG_STARTED")
+
+
+@pytest.mark.parametrize("name", [*(f"legs/02-card1/{record}.json" for record in RECORDS), "host/devices.json"])
+def test_a_key_too_many_makes_a_record_none_of_ours(name: str, tmp_path: Path) -> None:
+    run = ComponentRun(edits={name: json_edit(lambda document: document.update(extra=1))})
+    assert [verdict.verdict for verdict in both(tmp_path, run)] == [VerdictKind.INVALID] * 2
+
+
+@pytest.mark.parametrize("change", [lambda row: row.update(extra=1), lambda row: row.update(row="1")])
+def test_a_line_of_another_form_makes_the_rows_none_of_ours(change: Callable[[Doc], object], tmp_path: Path) -> None:
+    run = ComponentRun()
+    change(run.workers[0].rows[2])
+    assert [verdict.verdict for verdict in both(tmp_path, run)] == [VerdictKind.INVALID] * 2
