@@ -1,6 +1,7 @@
 """What a packet of a component or a probe is to run, in lines for reviewers."""
 
 from collections.abc import Iterator
+from typing import assert_never
 
 from labctl.prereg.any_campaign import NativePreregistration
 from labctl.prereg.component_model import ComponentPreregistration, component_gate_id
@@ -17,6 +18,8 @@ def native_lines(said: NativePreregistration) -> Iterator[str]:
             yield from _component(said)
         case ProbePreregistration():
             yield from _probe(said)
+        case _:
+            assert_never(said)
 
 
 def _component(said: ComponentPreregistration) -> Iterator[str]:

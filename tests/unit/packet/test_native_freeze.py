@@ -27,7 +27,9 @@ from tests.fakes.packets import make_packet
 
 @pytest.fixture(scope="module")
 def cards(tmp_path_factory: pytest.TempPathFactory) -> CardRepository:
-    return make_card_repository(tmp_path_factory.mktemp("cards"), cards=2)
+    repository = make_card_repository(tmp_path_factory.mktemp("cards"), cards=2)
+    repository.say(worker={"environment": {"OMP_NUM_THREADS": "1"}})
+    return repository
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +72,7 @@ def test_reviewers_are_told_what_runs_on_the_cards(component: Packet, probe: Pac
     told = "\n".join(summarize_for_review(component))
     assert "cards: 2 of cpu, discover" in told
     assert "compared at: scaled, moved, doubled, every cache" in told
+    assert "OMP_NUM_THREADS=1" in told
     assert "engine vocabulary" not in told
     told = "\n".join(summarize_for_review(probe))
     assert "one all_reduce of 1024 float32 over 2 ranks, gloo" in told
