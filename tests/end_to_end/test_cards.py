@@ -93,6 +93,12 @@ def test_what_ran_is_what_the_packet_pins(whole: CardRepository) -> None:
     assert not (whole.only_run() / "data" / "packet" / "engine.json").exists()
 
 
+def test_what_is_made_from_servers_is_not_made_from_cards(whole: CardRepository, tmp_path: Path) -> None:
+    answer = whole.labctl("oracle", "make", str(whole.only_run()), "--out", str(tmp_path / "oracle.json"))
+    assert answer.returncode == 3
+    assert "expected a run of servers, got a run of kind component" in answer.stderr
+
+
 HANG = "import subprocess, time\nsubprocess.Popen(['sleep', '600'], start_new_session=True)\ntime.sleep(600)"
 FAULTS = {
     "killed": (1, "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)", "SIGKILL", "WORKER_FAILED"),

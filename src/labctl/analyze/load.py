@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from labctl.analyze.binary_sets import read_binary_sets
+from labctl.analyze.endpoint_packet import read_endpoint_packet
 from labctl.analyze.evidence import LegEvidence, RunEvidence, conflict
 from labctl.analyze.files import EvidenceFiles, require_readable
 from labctl.analyze.host_conflicts import copy_conflicts, host_conflicts
@@ -60,8 +61,8 @@ def _opened(reader: RecordReader, *, is_bare: bool) -> RunEvidence:
     """What was there before the first leg; where the controller was killed even earlier, as far as it had come."""
     packet_bytes = require_readable(reader.files, "packet/packet.json")
     marker_bytes = require_readable(reader.files, "packet/marker.copy.json")
+    packet = read_endpoint_packet(packet_bytes)
     engine_bytes = require_readable(reader.files, "packet/engine.json")
-    packet = EndpointPacket.from_json(packet_bytes, "data/packet/packet.json")
     evidence = RunEvidence(
         packet=packet,
         packet_id=sha256_hex(packet_bytes),
