@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 
 from labctl.digest import sha256_hex
 from labctl.frozen import canonical_json
-from tests.fakes.native_run import NativeRun, card_document, discovery_document
+from tests.fakes.native_run import NativeRun, card_document, discovery_document, selecting, torch_uuid
 
 Doc = dict[str, object]
 
 RANKS, ELEMENTS, PERIOD = 4, 1000, 251
+BACKENDS = {"cpu": "gloo", "nvidia": "nccl", "intel": "xccl"}
 INPUTS = {"component-run_probe.py": b"print()\n", "host.yaml": b"labctl: 1\n"}
 STAGES = (
     "import-done", "device-set", "pg-initialised", "tensor-allocated", "all_reduce-start", "all_reduce-done",
@@ -73,6 +74,13 @@ class ProbeRun(NativeRun):
     """Changes to what a rank says of a stage."""
     exits: dict[int, Doc] = field(default_factory=dict)
     """Changes to how a rank ended."""
+    vendor: str = "cpu"
+    """Who makes the cards."""
+
+    def __post_init__(self) -> None:
+        if self.vendor != "cpu":
+            cards = [card_document(index, vendor=self.vendor) for index in range(RANKS)]
+            self.devices = discovery_document(cards, {}, self.vendor)
 
     def preregistration(self) -> dict[str, object]:
         """What the campaign registers."""
@@ -86,9 +94,9 @@ class ProbeRun(NativeRun):
             "class": "exploratory",
             "host": "hosts/bench.yaml",
             "interpreter": "serving",
-            "cards": {"vendor": "cpu", "count": RANKS, "identities": "discover"},
+            "cards": {"vendor": self.vendor, "count": RANKS, "identities": "discover"},
             "ranks": RANKS,
-            "backend": "gloo",
+            "backend": BACKENDS[self.vendor],
             "collective": {
                 "operation": "all_reduce",
                 "dtype": "float32",
@@ -123,6 +131,7 @@ class ProbeRun(NativeRun):
                 "WORLD_SIZE": str(RANKS),
                 "MASTER_ADDR": "127.0.0.1",
                 "MASTER_PORT": "29500",
+                **selecting(card_document(number, vendor=self.vendor)),
             }
             for number in range(RANKS)
         ]
@@ -142,7 +151,7 @@ class ProbeRun(NativeRun):
             "port": 29500,
             "ranks": RANKS,
             "backend": said["backend"],
-            "cards": [card_document(number) for number in range(RANKS)],
+            "cards": [card_document(number, vendor=self.vendor) for number in range(RANKS)],
             "collective": said["collective"],
             "timeouts": said["timeouts"],
             "rank_environment": environments,
@@ -158,8 +167,14 @@ class ProbeRun(NativeRun):
                 "order_sha256": order_sha256,
                 "code_sha256": order["inputs"],
             },
-            "device-set": {"device": "cpu", "visible": 1, "name": "cpu", "uuid": None, "cpus": [rank.number]},
-            "pg-initialised": {"backend": "gloo", "world_size": RANKS, "group_rank": rank.number},
+            "device-set": {
+                "device": "cpu",
+                "visible": 1,
+                "name": "cpu",
+                "uuid": torch_uuid(self.vendor, rank.number),
+                "cpus": [rank.number],
+            },
+            "pg-initialised": {"backend": BACKENDS[self.vendor], "world_size": RANKS, "group_rank": rank.number},
             "tensor-allocated": {
                 "dtype": "float32",
                 "elements": ELEMENTS,
@@ -204,7 +219,7 @@ class ProbeRun(NativeRun):
             "exit_status": 0,
             "timed_out": False,
             "killed": False,
-            "visible": discovery_document([card_document(rank.number, 0)], {"sched_affinity": str(rank.number)}),
+            "visible": discovery_document([card_document(rank.number, 0, self.vendor)], {}, self.vendor),
             "log_bytes": len(rank.log),
             "log_sha256": sha256_hex(rank.log),
             **self.exits.get(rank.number, {}),

@@ -173,3 +173,31 @@ def test_a_probe_of_something_else_is_invalid(kind: str, spoil: Spoil, tmp_path:
     verdict = judged(tmp_path, run)
     assert kind in {gate.kind for gate in verdict.gates if gate.result is GateResult.FAILED}
     assert verdict.verdict in (VerdictKind.INVALID, VerdictKind.HARNESS_FAILURE)
+
+
+@pytest.mark.parametrize("vendor", ["nvidia", "intel"])
+def test_ranks_on_cards_of_every_vendor_are_bound_by_their_stable_names(vendor: str, tmp_path: Path) -> None:
+    verdict = judged(tmp_path, ProbeRun(vendor=vendor))
+    assert verdict.verdict is VerdictKind.PROBE_PASS, verdict.because
+
+
+def test_two_ranks_on_one_card_are_no_probe_of_these_cards(tmp_path: Path) -> None:
+    same: dict[str, object] = {"uuid": "5f2c1e3a-0000-0000-0000-000000000000"}
+    verdict = judged(tmp_path, ProbeRun(vendor="nvidia", details={(1, "device-set"): same}))
+    assert verdict.verdict is VerdictKind.INVALID
+
+
+def test_a_rank_that_sees_every_card_has_set_no_device(tmp_path: Path) -> None:
+    verdict = judged(tmp_path, ProbeRun(vendor="nvidia", details={(1, "device-set"): {"visible": 4}}))
+    assert verdict.verdict is VerdictKind.DEVICE_SETUP_FAILURE
+
+
+def test_a_rank_of_another_process_is_no_evidence(tmp_path: Path) -> None:
+    assert judged(tmp_path, ProbeRun(exits={1: {"pid": 999}})).verdict is VerdictKind.INVALID
+
+
+def test_a_leg_that_ended_before_its_ranks_is_a_harness_failure(tmp_path: Path) -> None:
+    run = ProbeRun(causes={"probe": StopCause.HOST}, abort_cause=AbortCause.LEG_FAILED)
+    run.removed |= {f"legs/01-probe/{name}" for name in ("order.json", "postflight.json")}
+    run.removed |= {f"legs/01-probe/rank-{rank}.{kind}" for rank in range(4) for kind in ("jsonl", "log", "exit.json")}
+    assert judged(tmp_path, run).verdict is VerdictKind.HARNESS_FAILURE
