@@ -55,6 +55,8 @@ def test_rehearsals_and_calibrations_are_no_attempts(authorization: Authorizatio
     assert consume_one(authorization, "rehearsed", kind="rehearsal") is None
     calibration = {"class": "calibration", "decision": None, "treatment": None, "schedule": {"order": ["A1", "A2"]}}
     assert consume_one(authorization, "calibrated", preregistration=calibration) is None
+    labelled = {"class": "calibration", "treatment": None}
+    assert consume_one(authorization, "labelled", preregistration=labelled) is None
     assert consume_one(authorization, "real") == 1
 
 

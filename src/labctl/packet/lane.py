@@ -4,7 +4,7 @@ from fractions import Fraction
 from math import comb
 
 from labctl.packet.model import Packet
-from labctl.prereg.model import Arm, Preregistration
+from labctl.prereg.model import Arm, CampaignClass, Preregistration
 from labctl.prereg.statistics_gates import Effect
 from labctl.records.lane import LaneKey
 
@@ -12,10 +12,12 @@ TARGET = "target"
 
 
 def lane_key(packet: Packet, machine_id_sha256: str) -> LaneKey | None:
-    """The lane of a packet on a machine; None for a rehearsal, and where nothing is decided between two arms."""
+    """The lane of a packet on a machine; None for rehearsals, calibrations, and where nothing is decided."""
     said = packet.preregistration
     if packet.kind == "rehearsal" or not isinstance(said, Preregistration) or said.decision is None:
         return None
+    if said.campaign_class is CampaignClass.CALIBRATION:
+        return None  # two labels of one service: there is nothing to improve
     return LaneKey(target=lane_target(packet), metric=said.decision.headline, machine_id_sha256=machine_id_sha256)
 
 

@@ -27,7 +27,7 @@ def lane_figures(run: Run) -> list[Doc]:
 def _lane(run: Run) -> Doc | None:
     """What is served, the rate that counts, and the machine; None for what is no attempt."""
     packet, prereg = run.packet, run.prereg
-    if packet["kind"] == "rehearsal" or prereg["decision"] is None:
+    if packet["kind"] == "rehearsal" or prereg["class"] == "calibration" or prereg["decision"] is None:
         return None
     models = [one for one in packet["models"] if one["name"] == "target"] or packet["models"]
     target = f"model:{models[0]['manifest_sha256']}" if models else f"engine:{prereg['service']['engine']}"
