@@ -7,7 +7,7 @@ from labctl.analyze.component.declared import PlannedRow
 from labctl.prereg.component_model import ComponentPreregistration
 from labctl.records.component import ComponentRecord, PreImport
 from labctl.records.component_row import RowRecord, TensorRecord
-from labctl.records.microcase import MustRaiseRecord, MustStayInertRecord
+from labctl.records.microcase import MustStayInertRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +32,6 @@ class Worked:
     def inert(self) -> Iterator[MustStayInertRecord]:
         """Records of sizes that must stay inert."""
         return (one for one in self.record.microcases if isinstance(one, MustStayInertRecord))
-
-    def refused(self) -> Iterator[MustRaiseRecord]:
-        """Records of calls that must be refused."""
-        return (one for one in self.record.microcases if isinstance(one, MustRaiseRecord))
 
     def every_row(self) -> tuple[RowRecord, ...]:
         """The rows of all cases, then those of microcases."""

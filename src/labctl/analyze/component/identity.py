@@ -12,22 +12,26 @@ from labctl.prereg.cards import CardVendor
 from labctl.prereg.component_model import ComponentPreregistration
 from labctl.records.component import PreImport
 from labctl.records.devices import Card
+from labctl.records.leg import ProcessSeen
 from labctl.records.native_order import ComponentOrder, NativeOrder
-from labctl.records.worker import WorkerProcess
 
 CODE_ROLES = ("worker.py", "component-", "file-")
 ISOLATED = "-I"
 RUN_WORKER = "labctl/component/run_worker.py"
 
 
-def judge_identity(findings: Findings, evidence: NativeEvidence[CardLeg], leg: CardLeg) -> None:
+def judge_identity(
+    findings: Findings, evidence: NativeEvidence[CardLeg], said: ComponentPreregistration, leg: CardLeg
+) -> None:
     """Judge who ran on one card."""
-    if leg.order is None or leg.process is None or leg.pre_import is None or leg.process.root is None:
+    root = None if leg.process is None else leg.process.root
+    if leg.order is None or leg.process is None or leg.pre_import is None or root is None:
         findings.lacks(f"{leg.name}: its order, the record of its process, or its pre-import seal")
         return
-    _judge_order(findings, evidence, leg.order)
+    _judge_order(findings, evidence, said, leg.order)
     _judge_seal(findings, evidence.packet, leg.order, leg.pre_import)
-    _judge_process(findings, leg.order, leg.process, leg.pre_import)
+    _judge_process(findings, leg.order, root, leg.pre_import)
+    findings.equal("other processes of the leg", leg.name, (), leg.process.tree)
     if leg.postflight is not None:
         after = leg.postflight
         left = (after.exit_status, after.timed_out, after.killed, after.processes_left, after.shared_memory_left)
@@ -73,10 +77,10 @@ def code_of(packet: Packet) -> dict[str, str]:
     return {file.role: file.sha256 for file in packet.files if file.role.startswith(CODE_ROLES)}
 
 
-def _judge_order(findings: Findings, evidence: NativeEvidence[CardLeg], order: ComponentOrder) -> None:
-    said, where, marker = evidence.packet.preregistration, order.leg, evidence.marker
-    if not isinstance(said, ComponentPreregistration):
-        return
+def _judge_order(
+    findings: Findings, evidence: NativeEvidence[CardLeg], said: ComponentPreregistration, order: ComponentOrder
+) -> None:
+    where, marker = order.leg, evidence.marker
     host = (marker.host.machine_id_sha256, marker.host.boot_id)
     findings.equal("machine and boot of the order", where, host, (order.machine_id_sha256, order.boot_id))
     findings.equal("exported files of the order", where, code_of(evidence.packet), order.inputs)
@@ -100,10 +104,8 @@ def _judge_seal(findings: Findings, packet: Packet, order: ComponentOrder, seal:
     findings.equal("isolation of the interpreter", where, 1, seal.flags.get("isolated"))
 
 
-def _judge_process(findings: Findings, order: ComponentOrder, process: WorkerProcess, seal: PreImport) -> None:
-    where, root = order.leg, process.root
-    if root is None:
-        return
+def _judge_process(findings: Findings, order: ComponentOrder, root: ProcessSeen, seal: PreImport) -> None:
+    where = order.leg
     findings.equal("arguments of the process", where, order.argv, root.argv)
     findings.equal("environment of the process", where, order.environment, root.environment)
     findings.equal("other environment names of the process", where, (), root.environment_other)
@@ -114,4 +116,3 @@ def _judge_process(findings: Findings, order: ComponentOrder, process: WorkerPro
         worker,
         (root.pid, root.start_ticks, order.boot_id, root.executable),
     )
-    findings.equal("other processes of the leg", where, (), process.tree)

@@ -72,7 +72,7 @@ def _judge_legs(bench: _Bench) -> None:
     evidence, found = bench.evidence, bench.found
     selected = judge_discovery(found["devices"], bench.said.cards, evidence.discovery)
     for leg in evidence.legs:
-        judge_identity(found["identity"], evidence, leg)
+        judge_identity(found["identity"], evidence, bench.said, leg)
         judge_linkage(found["linkage"], evidence, leg)
         if leg.index <= len(selected):
             judge_devices(found["devices"], evidence, leg, selected[leg.index - 1])

@@ -42,7 +42,7 @@ def judge_probe(evidence: NativeEvidence[ProbeLeg], said: ProbePreregistration) 
         for findings in found.values():
             findings.lacks("probe: no leg with an order")
         return JudgedRanks(_judged(found), VerdictKind.HARNESS_FAILURE, 0)
-    _judge_identity(found["identity"], evidence, leg, leg.order)
+    _judge_identity(found["identity"], evidence, said, (leg, leg.order))
     _judge_cards(found["devices"], leg, leg.order, selected)
     expected = Expected(said, leg.order.nonce)
     _judge_harness(found["harness"], leg, expected)
@@ -70,10 +70,13 @@ def _rank(files: RankFiles) -> Rank:
     return Rank(files.number, files.lines or (), status)
 
 
-def _judge_identity(findings: Findings, evidence: NativeEvidence[ProbeLeg], leg: ProbeLeg, order: ProbeOrder) -> None:
-    said, marker = evidence.packet.preregistration, evidence.marker
-    if not isinstance(said, ProbePreregistration):
-        return
+def _judge_identity(
+    findings: Findings,
+    evidence: NativeEvidence[ProbeLeg],
+    said: ProbePreregistration,
+    ordered: tuple[ProbeLeg, ProbeOrder],
+) -> None:
+    marker, (leg, order) = evidence.marker, ordered
     nonce = sha256_hex(f"{marker.nonce}:{leg.name}".encode())[:32]
     named = (evidence.packet_id, evidence.marker_sha256, leg.name, leg.index, nonce, evidence.packet.kind)
     told = (order.packet_sha256, order.marker_sha256, order.leg, order.index, order.nonce, order.packet_kind)

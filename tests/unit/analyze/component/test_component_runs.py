@@ -372,3 +372,70 @@ def test_a_line_of_another_form_makes_the_rows_none_of_ours(change: Callable[[Do
     run = ComponentRun()
     change(run.workers[0].rows[2])
     assert [verdict.verdict for verdict in both(tmp_path, run)] == [VerdictKind.INVALID] * 2
+
+
+def test_evidence_that_could_not_be_written_makes_the_run_invalid(tmp_path: Path) -> None:
+    run = ComponentRun(causes={"card1": StopCause.HOST}, abort_cause=AbortCause.EVIDENCE)
+    verdict = judged(tmp_path, run)
+    assert verdict.verdict is VerdictKind.INVALID
+    assert "the run was aborted over its own evidence" in verdict.because
+
+
+@pytest.mark.parametrize(
+    "kept", [(), ("order.json", "LEG_STARTED.json"), ("order.json", "LEG_STARTED.json", "rows.jsonl")]
+)
+def test_a_leg_that_was_killed_holds_what_it_reached(kept: tuple[str, ...], tmp_path: Path) -> None:
+    run = ComponentRun(causes={"card0": StopCause.HOST}, abort_cause=AbortCause.CONTROLLER_KILLED)
+    names = ("order.json", "LEG_STARTED.json", "discovery.json", "pre-import.json", "rows.jsonl", "component.json",
+             "worker.log", "maps.txt", "process.json", "postflight.json", "exit.json", "leg.log",
+             "leg-manifest-sha256.txt")  # fmt: skip
+    run.removed = {f"legs/01-card0/{name}" for name in names if name not in kept}
+    verdict = judged(tmp_path, run)
+    assert verdict.verdict is VerdictKind.INFRASTRUCTURE_ABORT
+    assert verdict.cards is not None
+    assert {card.result for card in verdict.cards} == {CardResult.NOT_RUN}
+
+
+def cache_of_sample(run: ComponentRun) -> None:
+    """The sampled cache is not among the row's caches."""
+    worker = run.workers[0]
+    row = worker.rows[2]
+    row["caches"].pop(worker.sampled_cache(3))
+
+
+def short_sample(run: ComponentRun) -> None:
+    run.workers[0].rows[2]["sample"]["base64"] = "AAAA"
+
+
+def no_slots(run: ComponentRun) -> None:
+    run.workers[0].component["cache_layout"]["slots_input"] = "nothing"
+
+
+def float_slots(run: ComponentRun) -> None:
+    run.workers[0].component["cache_layout"]["slots_input"] = "states_in"
+
+
+@pytest.mark.parametrize("spoil", [cache_of_sample, short_sample, no_slots, float_slots])
+def test_a_sample_that_cannot_be_rebuilt_fails(spoil: Spoil, tmp_path: Path) -> None:
+    run = ComponentRun()
+    spoil(run)
+    assert failed(judged(tmp_path, run)) == {"complete_rows"}
+
+
+def test_tensors_that_nobody_declared_are_no_layouts_of_ours(tmp_path: Path) -> None:
+    run = ComponentRun()
+    row = run.workers[0].rows[2]
+    row["boundaries"][0]["name"] = "another"
+    row["buffers"][0]["name"] = "another"
+    row["caches"][1]["index"] = 9
+    assert failed(judged(tmp_path, run)) >= {"complete_rows", "pointers"}
+
+
+def test_gates_that_are_not_registered_are_not_judged(tmp_path: Path) -> None:
+    run = ComponentRun()
+    run.registered["gates"] = [{"kind": "rows_exact"}]
+    for spoil in (constant_addresses, pretended_capture):
+        spoil(run)
+    verdict = judged(tmp_path, run)
+    assert {gate.kind for gate in verdict.gates} == {"identity", "linkage", "devices", "complete_rows", "rows_exact"}
+    assert verdict.verdict.value == "exact_2_card_component_pass"
