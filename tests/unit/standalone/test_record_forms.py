@@ -70,7 +70,7 @@ def of_mapping(form: dict[str, Any], schema: dict[str, Any], known: dict[str, An
     properties = schema["properties"]
     required = {key for key in form if not key.endswith("?")}
     found = [f"{at}: {key}" for key in {key.removesuffix("?") for key in form} ^ properties.keys()]
-    optional = {key for key in properties if properties[key].get("default", 1) is None} - required
+    optional = {key for key in properties if properties[key].get("default", 1) in (None, [])} - required
     found += [f"{at}.{key} may be absent" for key in (properties.keys() - required) ^ optional]
     for key in properties.keys() & required - DEFERRED:
         found += faults(form[key], properties[key], known, f"{at}.{key}")
