@@ -285,4 +285,3 @@ def _create(folder: int, path: Path, authorization: AuthorizationPaths, packet_i
             raise PacketBurnt(_burnt(path, "a new marker", problem.got)) from error
         do = "look at the disk; the packet is not spent"
         raise Refused(replace(problem, code=Code.MARKER_WRITE, expected="a new marker", do=do)) from error
-

@@ -11,12 +11,12 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
+from labctl.campaign.card_orders import CardPlan
 from labctl.campaign.checks import PreflightRequest
 from labctl.campaign.controller import Conduct, run_campaign
 from labctl.campaign.ledger_mirror import LedgerMirror
 from labctl.campaign.leftovers import end_what_the_dead_left
 from labctl.campaign.leg_process import LegWatch, StopRequest, bytecode_folder
-from labctl.campaign.native_orders import NativePlan
 from labctl.campaign.orders import OrderPlan
 from labctl.campaign.preflight import run_preflight
 from labctl.campaign.rehearsals import find_rehearsal
@@ -130,9 +130,9 @@ def _conduct(consumed: ConsumedPacket, job: Job, run: tuple[Path, StopRequest, I
     return Conduct(plan, LegWatch(job.clock, stop, job.on_progress), judge, in_place, job.announce)
 
 
-def _order_plan(consumed: ConsumedPacket, job: Job, scratch: Path) -> OrderPlan | NativePlan:
+def _order_plan(consumed: ConsumedPacket, job: Job, scratch: Path) -> OrderPlan | CardPlan:
     if consumed.packet.preregistration.kind != "endpoint":
-        return NativePlan(roots=job.roots, scratch=scratch, ambient=dict(os.environ), clock=job.clock)
+        return CardPlan(roots=job.roots, scratch=scratch, ambient=dict(os.environ), clock=job.clock)
     return OrderPlan(
         roots=job.roots,
         scratch=scratch,

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from labctl.records.any_order import read_order
+from labctl.records.card_order import ComponentOrder
 from labctl.records.devices import Discovery
-from labctl.records.native_order import ComponentOrder
 from labctl.records.worker import RankExit, WorkerPostflight, WorkerProcess
 from tests.fakes.card_repository import CardRepository, make_card_repository, make_probe_repository
 

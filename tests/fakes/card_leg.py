@@ -19,8 +19,8 @@ from labctl.host.devices.affinity import affinity_environment
 from labctl.host.devices.discovery import discover, reader_of, select
 from labctl.prereg.cards import Cards, CardVendor
 from labctl.prereg.host_profile import Devices
+from labctl.records.card_order import ComponentOrder, ProbeOrder
 from labctl.records.devices import Card
-from labctl.records.native_order import ComponentOrder, ProbeOrder
 from labctl.records.worker import RankExit, WorkerPostflight, WorkerProcess
 from tests.fakes.leg import ENVIRONMENT, LegPlace, RunningLeg
 

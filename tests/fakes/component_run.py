@@ -13,15 +13,15 @@ from dataclasses import dataclass, field
 
 from labctl.digest import sha256_hex
 from labctl.frozen import canonical_json
-from tests.fakes.component_records import Doc, WorkerScript, maps, preregistration
-from tests.fakes.native_run import (
+from tests.fakes.card_run import (
     EXECUTABLE_SHA256,
-    NativeRun,
+    CardRun,
     card_document,
     discovery_document,
     selecting,
     torch_uuid,
 )
+from tests.fakes.component_records import Doc, WorkerScript, maps, preregistration
 
 INPUTS = {
     "worker.py": b"worker = Worker()\n",
@@ -33,7 +33,7 @@ CODE = ("worker.py", "component-run_worker.py", "file-tiny.json")
 
 
 @dataclass
-class ComponentRun(NativeRun):
+class ComponentRun(CardRun):
     """Two cards, each with its worker."""
 
     inputs: dict[str, bytes] = field(default_factory=lambda: dict(INPUTS))

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from labctl.digest import sha256_hex
 from labctl.frozen import canonical_json
-from tests.fakes.native_run import NativeRun, card_document, discovery_document, selecting, torch_uuid
+from tests.fakes.card_run import CardRun, card_document, discovery_document, selecting, torch_uuid
 
 Doc = dict[str, object]
 
@@ -58,7 +58,7 @@ class RankScript:
 
 
 @dataclass
-class ProbeRun(NativeRun):
+class ProbeRun(CardRun):
     """Four ranks; `spoil` functions run after everything is made and before it is written."""
 
     inputs: dict[str, bytes] = field(default_factory=lambda: dict(INPUTS))

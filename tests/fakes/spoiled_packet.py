@@ -8,12 +8,12 @@ from dataclasses import replace
 
 from labctl.digest import sha256_hex
 from labctl.packet.attempts import choose_attempt
+from labctl.packet.card_contents import subject_of
 from labctl.packet.contents import PinnedInput
 from labctl.packet.exported import module_role
 from labctl.packet.freeze import be_silent, freeze_subject
 from labctl.packet.ground import campaign_in, exported, locate_campaign
 from labctl.packet.machine import authorization_root
-from labctl.packet.native_contents import subject_of
 from tests.fakes.campaign_repository import CampaignRepository
 
 

@@ -106,8 +106,8 @@ def _secrets(request: PreflightRequest) -> Iterator[Look]:
 
 
 def _socket_path(request: PreflightRequest) -> Look:
-    is_native = request.reviewed.packet.engine_sha256 is None
-    if is_native or read_vocabulary(request.reviewed.folder).is_stand_in:
+    is_on_cards = request.reviewed.packet.engine_sha256 is None
+    if is_on_cards or read_vocabulary(request.reviewed.folder).is_stand_in:
         return Look("socket_path", Code.PREFLIGHT, "room for socket names", "the engine needs none", is_met=True)
     longest = len(os.fsencode(request.scratch / "A99" / "tmp")) + 1 + LONGEST_SOCKET_NAME_BYTES
     return Look(

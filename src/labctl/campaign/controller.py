@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from labctl.campaign.card_orders import CardPlan
 from labctl.campaign.journal import Journal
 from labctl.campaign.leftovers import nothing_outlives
 from labctl.campaign.leg_process import LegWatch, run_leg_process, wait
-from labctl.campaign.native_orders import NativePlan
 from labctl.campaign.opening import open_run_directory
 from labctl.campaign.order_maker import OrderMaker, order_maker
 from labctl.campaign.orders import OrderPlan
@@ -37,7 +37,7 @@ class PhaseJudge(Protocol):
 class Conduct:
     """What a run needs beside its packet."""
 
-    plan: OrderPlan | NativePlan
+    plan: OrderPlan | CardPlan
     """What turns the packet into work orders on this machine."""
     watch: LegWatch
     """Clock, stop request, progress."""

@@ -39,10 +39,10 @@ def new(
     """Write a commented campaign that validates, with a host profile and a suite or a worker where it needs them."""
     from labctl.errors import NotFound
     from labctl.packet.git_command import find_repository
-    from labctl.prereg.native_skeleton import NativeKind, write_native_skeleton
+    from labctl.prereg.card_skeleton import CardKind, write_card_skeleton
     from labctl.prereg.skeleton import write_skeleton
 
-    paths = write_skeleton(folder) if kind is Kind.ENDPOINT else write_native_skeleton(folder, NativeKind(kind))
+    paths = write_skeleton(folder) if kind is Kind.ENDPOINT else write_card_skeleton(folder, CardKind(kind))
     for path in paths:
         show.line(f"{path}: written")
     try:

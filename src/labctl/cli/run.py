@@ -27,16 +27,16 @@ class TargetName(StrEnum):
 
 def plan(campaign: Campaign, as_json: AsJson = False) -> None:
     """Print every command, environment, path and gate that a run would use; touch nothing."""
-    from labctl.campaign.native_plan import describe_native_plan
+    from labctl.campaign.card_plan import describe_card_plan
     from labctl.campaign.plan import describe_plan
     from labctl.campaign.roots import Roots
     from labctl.packet.git_command import find_repository
-    from labctl.prereg.native_files import LoadedNative, load_any_campaign
+    from labctl.prereg.card_files import LoadedCardCampaign, load_any_campaign
 
     loaded = load_any_campaign(campaign)
     roots = Roots.of_profile(loaded.host.model, find_repository(campaign))
-    if isinstance(loaded, LoadedNative):
-        lines = tuple(describe_native_plan(loaded.preregistration.model, loaded.host.model, roots))
+    if isinstance(loaded, LoadedCardCampaign):
+        lines = tuple(describe_card_plan(loaded.preregistration.model, loaded.host.model, roots))
     else:
         lines = tuple(describe_plan(loaded.preregistration.model, loaded.host.model, loaded.suite.model, roots))
     if as_json:

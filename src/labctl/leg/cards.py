@@ -9,8 +9,8 @@ from labctl.host.devices.affinity import apply_affinity
 from labctl.host.devices.discovery import discover_filtered, reader_of, require_only
 from labctl.host.devices.occupancy import card_state, require_free
 from labctl.host.devices.seen import CardReader
+from labctl.records.card_order import CardOrder, ComponentOrder
 from labctl.records.devices import Card, CardState
-from labctl.records.native_order import ComponentOrder, NativeOrder
 from labctl.rundir import LegPaths
 
 SETTLE_S = 10.0
@@ -35,15 +35,13 @@ def card_afterwards(order: ComponentOrder, before: Card, clock: Clock) -> CardSt
     return _settled(order, before, order.environment, clock)
 
 
-def rank_card_afterwards(
-    order: NativeOrder, before: Card, environment: dict[str, str], clock: Clock
-) -> CardState | None:
+def rank_card_afterwards(order: CardOrder, before: Card, environment: dict[str, str], clock: Clock) -> CardState | None:
     """The card of a rank after the probe, given time to settle; None where it cannot be looked at."""
     apply_affinity(before)
     return _settled(order, before, order.environment | environment, clock)
 
 
-def _settled(order: NativeOrder, before: Card, environment: dict[str, str], clock: Clock) -> CardState | None:
+def _settled(order: CardOrder, before: Card, environment: dict[str, str], clock: Clock) -> CardState | None:
     """A driver frees the memory of a process some time after it has ended."""
     deadline_ns = clock.monotonic_ns() + round(SETTLE_S * 1e9)
     state = _look(order, before, environment, clock)
@@ -53,7 +51,7 @@ def _settled(order: NativeOrder, before: Card, environment: dict[str, str], cloc
     return state
 
 
-def _look(order: NativeOrder, before: Card, environment: dict[str, str], clock: Clock) -> CardState | None:
+def _look(order: CardOrder, before: Card, environment: dict[str, str], clock: Clock) -> CardState | None:
     try:
         found = discover_filtered(_reader(order), environment, order.devices, clock)
     except PreflightFailed:
@@ -61,5 +59,5 @@ def _look(order: NativeOrder, before: Card, environment: dict[str, str], clock: 
     return card_state(before, found.cards[0], order.devices) if len(found.cards) == 1 else None
 
 
-def _reader(order: NativeOrder) -> CardReader:
+def _reader(order: CardOrder) -> CardReader:
     return reader_of(order.selection, order.devices)

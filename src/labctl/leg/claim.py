@@ -13,7 +13,7 @@ from labctl.host.boot import boot_id, machine_id_sha256
 from labctl.host.processes import own_identity
 from labctl.packet.exported import exported_path
 from labctl.records.any_order import AnyOrder, read_order
-from labctl.records.native_order import NativeOrder, ProbeOrder
+from labctl.records.card_order import CardOrder, ProbeOrder
 from labctl.records.order import LegStarted, StartPaths, WorkOrder
 from labctl.rundir import LegPaths
 from labctl.servers.sockets import prove_port_free
@@ -86,7 +86,7 @@ def require_place(order: WorkOrder) -> None:
         raise PreflightFailed(problems)
 
 
-def require_native_place(order: NativeOrder) -> None:
+def require_card_place(order: CardOrder) -> None:
     """The same for a leg on cards, whose code was exported beside its own folders.
 
     Raises:
@@ -107,7 +107,7 @@ def _port_problems(order: WorkOrder | ProbeOrder) -> tuple[Problem, ...]:
     return ()
 
 
-def _code_problems(order: NativeOrder) -> Iterator[Problem]:
+def _code_problems(order: CardOrder) -> Iterator[Problem]:
     do = "look at who writes into the scratch folder"
     for role, digest in order.inputs.items():
         path = exported_path(Path(order.code), role)
@@ -116,7 +116,7 @@ def _code_problems(order: NativeOrder) -> Iterator[Problem]:
             yield Problem(Code.FILE_DRIFT, str(path), digest, found, do)
 
 
-def _machine_problems(order: WorkOrder | NativeOrder) -> list[Problem]:
+def _machine_problems(order: WorkOrder | CardOrder) -> list[Problem]:
     facts = (
         ("machine", order.machine_id_sha256, machine_id_sha256()),
         ("boot", order.boot_id, boot_id()),

@@ -20,8 +20,8 @@ from labctl.leg.private_folders import remove_private_folders
 from labctl.leg.progress import Progress
 from labctl.leg.reserve import Reserve
 from labctl.leg.rows_seen import RowsSeen
+from labctl.records.card_order import ComponentOrder
 from labctl.records.devices import Card
-from labctl.records.native_order import ComponentOrder
 from labctl.records.worker import WorkerPostflight, WorkerProcess
 from labctl.rundir import LegPaths
 

@@ -20,8 +20,8 @@ from labctl.leg.interruption import Interruption
 from labctl.leg.private_folders import remove_private_folders
 from labctl.leg.progress import Progress
 from labctl.leg.reserve import Reserve
+from labctl.records.card_order import ProbeOrder
 from labctl.records.devices import CardState, Discovery
-from labctl.records.native_order import ProbeOrder
 from labctl.records.worker import ProbePostflight, RankExit
 from labctl.rundir import LegPaths
 

@@ -5,7 +5,7 @@ from typing import assert_never
 
 from labctl.clock import Clock
 from labctl.errors import LabctlError
-from labctl.leg.claim import OpenedOrder, claim_leg, require_native_place, require_place
+from labctl.leg.claim import OpenedOrder, claim_leg, require_card_place, require_place
 from labctl.leg.closing import close_leg, crash, leg_exit, own_log
 from labctl.leg.component import ComponentLeg, run_component_leg
 from labctl.leg.endpoint import EndpointStart, run_endpoint_start
@@ -13,8 +13,8 @@ from labctl.leg.interruption import Interruption
 from labctl.leg.probe import ProbeLeg, run_probe_leg
 from labctl.leg.progress import Progress
 from labctl.records.any_order import AnyOrder
+from labctl.records.card_order import ComponentOrder, ProbeOrder
 from labctl.records.leg import LegExit
-from labctl.records.native_order import ComponentOrder, ProbeOrder
 from labctl.records.order import WorkOrder
 
 AnyLeg = EndpointStart | ComponentLeg | ProbeLeg
@@ -61,10 +61,10 @@ def _run_kind(leg: AnyLeg) -> None:
             require_place(leg.order)
             run_endpoint_start(leg)
         case ComponentLeg():
-            require_native_place(leg.order)
+            require_card_place(leg.order)
             run_component_leg(leg)
         case ProbeLeg():
-            require_native_place(leg.order)
+            require_card_place(leg.order)
             run_probe_leg(leg)
         case _:
             assert_never(leg)

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from labctl.digest import sha256_hex
 from labctl.packet.attempts import Attempt, choose_attempt
+from labctl.packet.card_contents import subject_of
 from labctl.packet.contents import EndpointSubject, Ground, Progress, Subject
 from labctl.packet.folder import find_unspent_equal, write_packet
 from labctl.packet.ground import campaign_in, exported, locate_campaign
 from labctl.packet.machine import authorization_root
 from labctl.packet.model import Packet
-from labctl.packet.native_contents import subject_of
 from labctl.packet.planned_power import plan_power, refuse_underpowered
 from labctl.packet.verified import VerifiedMachine, verify_machine
 from labctl.rundir import AuthorizationPaths

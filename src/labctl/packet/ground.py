@@ -14,7 +14,7 @@ from labctl.packet.git_command import find_repository
 from labctl.packet.machine import scratch_root
 from labctl.packet.model import CampaignRepository
 from labctl.packet.source import committer_mails, copy_work_tree, export_snapshot, head_commit, verify_work_tree
-from labctl.prereg.native_files import AnyLoadedCampaign, load_any_campaign
+from labctl.prereg.card_files import AnyLoadedCampaign, load_any_campaign
 
 _COMMIT = "run `git add {0} && git commit`; freezing takes only what is committed"
 _ADD = "run `git add {0}`; a rehearsal needs no commit"

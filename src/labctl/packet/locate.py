@@ -9,7 +9,7 @@ from labctl.packet.attempts import MIN_PREFIX, EarlierPacket, earlier_packets
 from labctl.packet.git_command import find_repository
 from labctl.packet.ground import locate_campaign
 from labctl.packet.machine import authorization_root
-from labctl.prereg.native_files import AnyLoadedCampaign
+from labctl.prereg.card_files import AnyLoadedCampaign
 from labctl.rundir import AuthorizationPaths, PacketPaths
 
 DEFAULT_AUTHORIZATION = ".labctl/authorization"

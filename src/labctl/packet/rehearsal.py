@@ -4,13 +4,13 @@ from dataclasses import replace
 from enum import StrEnum
 
 from labctl.packet.attempts import next_attempt
+from labctl.packet.card_contents import subject_of
 from labctl.packet.contents import EndpointSubject
 from labctl.packet.embedded import embedded_host, embedded_preregistration
 from labctl.packet.freeze import FreezeRequest, freeze_subject
 from labctl.packet.ground import campaign_in, copied, locate_campaign
 from labctl.packet.machine import rehearsal_authorization_root
 from labctl.packet.model import Packet
-from labctl.packet.native_contents import subject_of
 
 
 class RehearsalTarget(StrEnum):

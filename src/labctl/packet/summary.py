@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import assert_never
 
+from labctl.packet.card_summary import card_lines
 from labctl.packet.model import EndpointPacket, FrozenGitSource, Packet, endpoint_packet
-from labctl.packet.native_summary import native_lines
 from labctl.packet.power_lines import power_lines
 from labctl.prereg.arms import arm_argv, arm_environment
 from labctl.prereg.gate_kinds import gate_id
@@ -32,7 +32,7 @@ def summarize_for_review(packet: Packet) -> tuple[str, ...]:
         *summarize_packet(packet),
         f"  author {said.author}",
         f"  question: {said.question}",
-        *(_endpoint(endpoint_packet(packet)) if isinstance(said, Preregistration) else native_lines(said)),
+        *(_endpoint(endpoint_packet(packet)) if isinstance(said, Preregistration) else card_lines(said)),
         *power_lines(packet),
         f"  reviews: {said.reviews.required} required, signatures {said.reviews.signatures}",
         f"  cannot review: {', '.join(packet.repository.committers)}, and the author",

@@ -12,7 +12,7 @@ from labctl.prereg.probe_model import ProbePreregistration
 AnyPreregistration = Annotated[
     Preregistration | ComponentPreregistration | ProbePreregistration, Field(discriminator="kind")
 ]
-NativePreregistration = ComponentPreregistration | ProbePreregistration
+CardPreregistration = ComponentPreregistration | ProbePreregistration
 """Campaigns that start no server: their legs are processes on cards."""
 
 

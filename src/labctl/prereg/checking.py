@@ -8,10 +8,10 @@ from typing import NamedTuple
 from labctl.codes import Code
 from labctl.errors import InvalidPreregistration, Problem
 from labctl.prereg.campaign_file import shown_path
+from labctl.prereg.card_files import load_any_campaign
 from labctl.prereg.kinds import kind_of
 from labctl.prereg.load import load_host_profile, load_suite
 from labctl.prereg.model_manifest import load_model_manifest
-from labctl.prereg.native_files import load_any_campaign
 from labctl.prereg.noise_file import load_noise_record
 from labctl.prereg.oracle_file import load_oracle
 

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import get_args
 
 from labctl.errors import InvalidPreregistration
-from labctl.prereg.any_campaign import NativePreregistration
+from labctl.prereg.any_campaign import CardPreregistration
 from labctl.prereg.campaign_file import Attempt, FileT, Loaded, attempt, read_campaign_file, shown_path
 from labctl.prereg.component_model import ComponentPreregistration
 from labctl.prereg.designs import with_order
@@ -54,7 +54,7 @@ def load_preregistration(path: Path) -> Loaded[Preregistration]:
     return try_preregistration(path).required()
 
 
-def load_any_preregistration(path: Path) -> Loaded[Preregistration] | Loaded[NativePreregistration]:
+def load_any_preregistration(path: Path) -> Loaded[Preregistration] | Loaded[CardPreregistration]:
     """Read a campaign file of any kind and hold it against the rules that need no other file.
 
     Raises:

@@ -3,7 +3,7 @@
 from labctl.codes import Code
 from labctl.errors import MalformedRecord, Problem
 from labctl.frozen import strict_json
-from labctl.records.native_order import ComponentOrder, ProbeOrder
+from labctl.records.card_order import ComponentOrder, ProbeOrder
 from labctl.records.order import WorkOrder
 
 AnyOrder = WorkOrder | ComponentOrder | ProbeOrder

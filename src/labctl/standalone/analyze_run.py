@@ -27,10 +27,10 @@ if not __package__:  # run as a file: the folder is the package, and its parts a
 
 from . import answer_gates, arm_gates, host_gates, log_gates, speed_gates, start_gates, statistics_gates
 from .arm_differences import comparison_figures
+from .card_answer import judge_card_run
+from .card_reading import CardRun
 from .gate_findings import Gate
 from .lanes import lane_figures
-from .native_answer import judge_native
-from .native_reading import NativeRun
 from .row_figures import start_figures
 from .run_conflicts import contradictions
 from .run_reading import FIRST_PAIR, NAME, Run, served_version
@@ -170,7 +170,7 @@ def judge_run(root: Path) -> Doc:
     seal = Seal(root.resolve())
     packet = document(need(seal.files, "packet/packet.json"), "data/packet/packet.json")
     if packet["preregistration"]["kind"] != "endpoint":
-        return _native_verdict(seal)
+        return _card_verdict(seal)
     run = Run(seal.files, seal.statement["predicate"]["outcome"])
     run.problems += list(contradictions(run))
     folders = (f"data/legs/{leg.folder}" for leg in run.legs[FIRST_PAIR:])
@@ -209,9 +209,9 @@ def judge_run(root: Path) -> Doc:
     return told | {"does_not_authorize": ["anything: what a verdict authorizes is left to labctl"]}
 
 
-def _native_verdict(seal: Seal) -> Doc:
+def _card_verdict(seal: Seal) -> Doc:
     """The verdict of a run that starts no server."""
-    run = NativeRun(seal.files, seal.statement["predicate"]["outcome"])
+    run = CardRun(seal.files, seal.statement["predicate"]["outcome"])
     standing = "frozen" if {"name": NAME, "sha256": OWN_SHA256} in run.packet["analyzers"] else "later"
     told: Doc = {"schema": "labctl/verdict/1", "run_dir": run.marker["run_dir"], "campaign": run.prereg["id"]}
     told |= {"class": run.prereg["class"], "kind": run.packet["kind"], "attempt": run.packet["attempt"]}
@@ -219,7 +219,7 @@ def _native_verdict(seal: Seal) -> Doc:
     told |= {"packet_sha256": run.digests["packet.json"], "marker_sha256": run.digests["marker.copy.json"]}
     told["analyzer"] = {"name": NAME, "sha256": OWN_SHA256, "standing": standing}
     told |= {"is_stand_in": False, "effect": [], "starts": [], "rows": [], "reported_value": None, "expectation": ""}
-    told |= {"warnings": [], "authorizes": [], **judge_native(run)}
+    told |= {"warnings": [], "authorizes": [], **judge_card_run(run)}
     return told | {"does_not_authorize": ["anything: what a verdict authorizes is left to labctl"]}
 
 

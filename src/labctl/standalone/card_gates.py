@@ -4,8 +4,8 @@ import re
 from itertools import pairwise
 from uuid import UUID
 
+from .card_reading import CardRun, CardRunLeg
 from .gate_findings import Gate
-from .native_reading import NativeLeg, NativeRun
 from .run_reading import FIXED
 from .sealed_files import Doc, sha256
 
@@ -16,12 +16,12 @@ WORK = ("checkpoint", "arms", "cases", "repeats", "seed", "dimensions", "buffers
 PARTS = ("order.json", "process.json", "pre-import.json", "component.json", "discovery.json", "postflight.json")
 
 
-def nonce_of(run: NativeRun, leg: str) -> str:
+def nonce_of(run: CardRun, leg: str) -> str:
     """The nonce of a leg, which follows from the marker's."""
     return sha256(f"{run.marker['nonce']}:{leg}".encode())[:32]
 
 
-def exported(run: NativeRun) -> Doc:
+def exported(run: CardRun) -> Doc:
     """What the worker side must be: digests by role."""
     files = {one["role"]: one["sha256"] for one in run.packet["files"]}
     return {role: one for role, one in files.items() if role == "worker.py" or role.startswith(("component-", "file-"))}
@@ -36,7 +36,7 @@ def selecting(card: Doc) -> dict[str, str]:
     return {}
 
 
-def environment_of(run: NativeRun, order: Doc, own: Doc) -> dict[str, str]:
+def environment_of(run: CardRun, order: Doc, own: Doc) -> dict[str, str]:
     """The whole environment that a process must have had."""
     home, seen = order["paths"]["home"], order["environment"]
     private = {"HOME": home, "XDG_CACHE_HOME": f"{home}/.cache", "XDG_CONFIG_HOME": f"{home}/.config"}
@@ -45,7 +45,7 @@ def environment_of(run: NativeRun, order: Doc, own: Doc) -> dict[str, str]:
     return FIXED | private | passed | own
 
 
-def identity(gate: Gate, run: NativeRun, leg: NativeLeg) -> None:
+def identity(gate: Gate, run: CardRun, leg: CardRunLeg) -> None:
     """What ran on a card is what was frozen."""
     order, process, seal = (leg.records.get(name) for name in PARTS[:3])
     root = (process or {}).get("root")
@@ -85,15 +85,15 @@ def identity(gate: Gate, run: NativeRun, leg: NativeLeg) -> None:
         gate.same(name, "how it ended, what was left", [0, False, [], [], []], [after[key] for key in keys])
 
 
-def in_turn(gate: Gate, run: NativeRun) -> None:
+def in_turn(gate: Gate, run: CardRun) -> None:
     """Legs run one after the other."""
-    spans = [(leg.records.get("LEG_STARTED.json"), leg.records.get("exit.json")) for leg in run.native_legs]
+    spans = [(leg.records.get("LEG_STARTED.json"), leg.records.get("exit.json")) for leg in run.card_legs]
     stamps = [(one["mono_ns"], two["mono_ns"]) for one, two in spans if one and two]
     for earlier, later in pairwise(stamps):
         gate.holds("run", f"a leg that starts after {earlier[1]}: {later[0]}", is_met=later[0] > earlier[1])
 
 
-def linkage(gate: Gate, run: NativeRun, leg: NativeLeg) -> None:
+def linkage(gate: Gate, run: CardRun, leg: CardRunLeg) -> None:
     """Marker, order, pre-import seal, rows and record name each other, in the order in which they came."""
     order, process, seal, record = (leg.records.get(name) for name in PARTS[:4])
     if order is None or seal is None or record is None:
@@ -119,7 +119,7 @@ def linkage(gate: Gate, run: NativeRun, leg: NativeLeg) -> None:
     _channels(gate, leg, record)
 
 
-def _look(gate: Gate, leg: NativeLeg, rows: list[Doc], process: Doc | None) -> None:
+def _look(gate: Gate, leg: CardRunLeg, rows: list[Doc], process: Doc | None) -> None:
     started, after = leg.records.get("LEG_STARTED.json"), leg.records.get("postflight.json")
     if process is None or process["observed_mono_ns"] is None or started is None or after is None:
         gate.knows(None, leg.name, "a look at the worker while its tensors lived")
@@ -132,7 +132,7 @@ def _look(gate: Gate, leg: NativeLeg, rows: list[Doc], process: Doc | None) -> N
     gate.same(leg.name, "order of events", sorted(stamps), stamps)
 
 
-def _channels(gate: Gate, leg: NativeLeg, record: Doc) -> None:
+def _channels(gate: Gate, leg: CardRunLeg, record: Doc) -> None:
     before, log, after = record["channels_before"], leg.files.get("worker.log", b""), leg.records.get("postflight.json")
     gate.same(leg.name, "where warnings and output went", before, record["channels_after"])
     gate.same(leg.name, "what shows warnings", SHOWS, (before or {}).get("shows_warnings"))
@@ -144,7 +144,7 @@ def _channels(gate: Gate, leg: NativeLeg, record: Doc) -> None:
     gate.same(leg.name, "warnings in the log", sorted(one for one in told if "Warning" in one[0]), logged)
 
 
-def discovered(gate: Gate, run: NativeRun) -> list[Doc]:
+def discovered(gate: Gate, run: CardRun) -> list[Doc]:
     """The registered cards, from the discovery before any affinity."""
     found, cards = run.devices, run.prereg["cards"]
     if not gate.knows(found, "run", "a discovery of cards before any affinity"):
@@ -159,7 +159,7 @@ def discovered(gate: Gate, run: NativeRun) -> list[Doc]:
     return [there[one] for one in wanted if one in there]
 
 
-def devices(gate: Gate, run: NativeRun, leg: NativeLeg, selected: Doc | None) -> None:
+def devices(gate: Gate, run: CardRun, leg: CardRunLeg, selected: Doc | None) -> None:
     """A leg and its worker saw exactly its own card."""
     order, seal, record, filtered = (leg.records.get(PARTS[at]) for at in (0, 2, 3, 4))
     if order is None or seal is None or record is None or filtered is None or selected is None:

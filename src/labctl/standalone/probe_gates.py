@@ -5,8 +5,8 @@ import struct
 from collections.abc import Iterator
 
 from . import card_gates
+from .card_reading import CardRun, CardRunLeg
 from .gate_findings import Gate
-from .native_reading import NativeLeg, NativeRun
 from .sealed_files import Doc, sha256
 
 STAGES = {
@@ -24,10 +24,10 @@ LETTERS = {"float32": "f", "float64": "d", "int32": "i", "int64": "q"}
 PERIOD = 251
 
 
-def judge(run: NativeRun) -> tuple[list[Gate], Doc]:
+def judge(run: CardRun) -> tuple[list[Gate], Doc]:
     """Every gate, and how far the probe came."""
     gates = {kind: Gate(kind, kind) for kind in KINDS}
-    count, leg = run.prereg["ranks"], next(iter(run.native_legs), None)
+    count, leg = run.prereg["ranks"], next(iter(run.card_legs), None)
     folder = f"{run.marker['run_dir']}/data/legs/{leg.folder if leg else '01-probe'}"
     told: Doc = {"stage_class": "harness_failure", "ranks": count, "clean_teardowns": 0, "artifact_folder": folder}
     selected = card_gates.discovered(gates["devices"], run)
@@ -54,12 +54,12 @@ def judge(run: NativeRun) -> tuple[list[Gate], Doc]:
     return list(gates.values()), told
 
 
-def _status(leg: NativeLeg, rank: int) -> int | None:
+def _status(leg: CardRunLeg, rank: int) -> int | None:
     ended = leg.records[f"rank-{rank}.exit.json"]
     return None if ended["timed_out"] else ended["exit_status"]
 
 
-def _is_readable(gate: Gate, leg: NativeLeg, rank: int) -> bool:
+def _is_readable(gate: Gate, leg: CardRunLeg, rank: int) -> bool:
     names = [f"rank-{rank}.{kind}" for kind in ("jsonl", "exit.json", "log")]
     faults = [f"{name} is not there" for name in names if name not in leg.files]
     faults += [fault for name in names for fault in leg.faults.get(name, [])]
@@ -68,7 +68,7 @@ def _is_readable(gate: Gate, leg: NativeLeg, rank: int) -> bool:
     return lines is not None and ended is not None and not faults
 
 
-def _harness(gate: Gate, leg: NativeLeg, order: Doc, readable: list[int]) -> None:
+def _harness(gate: Gate, leg: CardRunLeg, order: Doc, readable: list[int]) -> None:
     gate.same("probe", "the leg", "completed", leg.records.get("exit.json", {}).get("cause"))
     after = leg.records.get("postflight.json")
     if gate.knows(after, "probe", "a record of what was left"):
@@ -92,7 +92,7 @@ def _harness(gate: Gate, leg: NativeLeg, order: Doc, readable: list[int]) -> Non
         gate.same(where, "times", sorted(stamps), stamps)
 
 
-def _proved(gate: Gate, run: NativeRun, leg: NativeLeg, rank: int) -> list[str]:
+def _proved(gate: Gate, run: CardRun, leg: CardRunLeg, rank: int) -> list[str]:
     """The stages that a rank proved, up to the first that it did not; what is lacking fails the gate."""
     where, lines = f"rank {rank}", {line["stage"]: line for line in leg.lines[f"rank-{rank}.jsonl"]}
     proved: list[str] = []
@@ -111,7 +111,7 @@ def _proved(gate: Gate, run: NativeRun, leg: NativeLeg, rank: int) -> list[str]:
     return proved
 
 
-def _facts(run: NativeRun, leg: NativeLeg, line: Doc, rank: int) -> Iterator[tuple[str, object, object]]:
+def _facts(run: CardRun, leg: CardRunLeg, line: Doc, rank: int) -> Iterator[tuple[str, object, object]]:
     said, detail, count = run.prereg, line["detail"], run.prereg["ranks"]
     asked, nonce = said["collective"], leg.records["order.json"]["nonce"]
     shift = int(nonce[:16], 16) % PERIOD
@@ -139,7 +139,7 @@ def _digest(asked: Doc, factor: int, shift: int) -> str:
     return digest.hexdigest()
 
 
-def _identity(gate: Gate, run: NativeRun, leg: NativeLeg, order: Doc) -> None:
+def _identity(gate: Gate, run: CardRun, leg: CardRunLeg, order: Doc) -> None:
     said, host = run.prereg, run.marker["host"]
     wanted = [run.digests["packet.json"], run.digests["marker.copy.json"], "probe", 1]
     wanted += [card_gates.nonce_of(run, "probe"), run.packet["kind"], host["machine_id_sha256"], host["boot_id"]]
@@ -160,7 +160,7 @@ def _identity(gate: Gate, run: NativeRun, leg: NativeLeg, order: Doc) -> None:
         _process(gate, leg, order, rank)
 
 
-def _process(gate: Gate, leg: NativeLeg, order: Doc, rank: int) -> None:
+def _process(gate: Gate, leg: CardRunLeg, order: Doc, rank: int) -> None:
     where, lines = f"rank {rank}", leg.lines.get(f"rank-{rank}.jsonl", [])
     for line in (line for line in lines if line.get("stage") == "import-done"):
         told = (line["detail"]["order_sha256"], line["detail"]["code_sha256"])
@@ -182,7 +182,7 @@ def _process(gate: Gate, leg: NativeLeg, order: Doc, rank: int) -> None:
         )
 
 
-def _cards(gate: Gate, leg: NativeLeg, order: Doc, selected: list[Doc]) -> None:
+def _cards(gate: Gate, leg: CardRunLeg, order: Doc, selected: list[Doc]) -> None:
     gate.same("probe", "cards of the order", selected, order["cards"])
     for rank, (card, own) in enumerate(zip(order["cards"], order["rank_environment"], strict=False)):
         wanted = card_gates.selecting(card)

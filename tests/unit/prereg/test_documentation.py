@@ -5,9 +5,9 @@ import shutil
 from pathlib import Path
 
 from labctl.prereg.campaign_files import load_campaign
+from labctl.prereg.card_files import load_any_campaign
 from labctl.prereg.environment import BASE_ENVIRONMENT
 from labctl.prereg.field_types import PLACEHOLDERS
-from labctl.prereg.native_files import load_any_campaign
 
 TOP = Path(__file__).parents[3]
 FIXTURES = TOP / "tests" / "fixtures" / "prereg"

@@ -7,8 +7,8 @@ import pytest
 from labctl.codes import Code
 from labctl.errors import InvalidPreregistration, Refused
 from labctl.prereg.campaign_files import load_campaign
-from labctl.prereg.native_files import load_any_campaign
-from labctl.prereg.native_skeleton import NativeKind, write_native_skeleton
+from labctl.prereg.card_files import load_any_campaign
+from labctl.prereg.card_skeleton import CardKind, write_card_skeleton
 from labctl.prereg.skeleton import write_skeleton
 
 CHAT = 'labctl: 1\nkind: suite\nid: talk\nprompts:\n  - {id: c1, messages: [{role: user, content: "Hi"}]}\n'
@@ -72,17 +72,17 @@ def test_a_wrong_host_profile_is_reported_and_no_campaign_written(tmp_path: Path
     assert not (tmp_path / "one").exists()
 
 
-@pytest.mark.parametrize("kind", NativeKind)
-def test_a_new_campaign_on_cards_validates_and_uses_the_host_that_is_there(tmp_path: Path, kind: NativeKind) -> None:
+@pytest.mark.parametrize("kind", CardKind)
+def test_a_new_campaign_on_cards_validates_and_uses_the_host_that_is_there(tmp_path: Path, kind: CardKind) -> None:
     write_skeleton(tmp_path / "one")
-    written = write_native_skeleton(tmp_path / "two", kind)
+    written = write_card_skeleton(tmp_path / "two", kind)
     assert [path.name for path in written] == ["campaign.yaml", "worker.py"][: len(written)]
     campaign = load_any_campaign(tmp_path / "two" / "campaign.yaml")
     assert (campaign.preregistration.model.kind, campaign.preregistration.model.id) == (kind, "two")
     with pytest.raises(Refused):
-        write_native_skeleton(tmp_path / "two", kind)
+        write_card_skeleton(tmp_path / "two", kind)
 
 
 def test_a_new_campaign_on_cards_brings_a_host_profile_where_there_is_none(tmp_path: Path) -> None:
-    host, campaign, worker = write_native_skeleton(tmp_path / "two", NativeKind.COMPONENT)
+    host, campaign, worker = write_card_skeleton(tmp_path / "two", CardKind.COMPONENT)
     assert (host.name, campaign.name, worker.name) == ("this-machine.yaml", "campaign.yaml", "worker.py")

@@ -2,16 +2,16 @@
 
 from dataclasses import dataclass, fields
 
+from labctl.analyze.card_evidence import LegHead
 from labctl.analyze.component.evidence import Worked
-from labctl.analyze.native_evidence import LegHead
 from labctl.analyze.record_reader import RecordReader
 from labctl.digest import sha256_hex
 from labctl.errors import MalformedRecord
 from labctl.prereg.component_model import ComponentPreregistration
+from labctl.records.card_order import ComponentOrder
 from labctl.records.component import ComponentRecord, PreImport
 from labctl.records.component_row import RowRecord, read_rows
 from labctl.records.devices import Discovery
-from labctl.records.native_order import ComponentOrder
 from labctl.records.worker import WorkerPostflight, WorkerProcess
 
 

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator
 
+from labctl.analyze.card_evidence import CardEvidence
 from labctl.analyze.component.card_leg import CardLeg
 from labctl.analyze.gates.findings import Findings
-from labctl.analyze.native_evidence import NativeEvidence
 from labctl.prereg.cards import Cards, CardVendor
 from labctl.records.component import DeviceSeen
 from labctl.records.devices import Card, Discovery, identity_from_torch
@@ -30,7 +30,7 @@ def judge_discovery(findings: Findings, cards: Cards, discovery: Discovery | Non
     return tuple(there[identity] for identity in wanted if identity in there)
 
 
-def judge_devices(findings: Findings, evidence: NativeEvidence[CardLeg], leg: CardLeg, selected: Card) -> None:
+def judge_devices(findings: Findings, evidence: CardEvidence[CardLeg], leg: CardLeg, selected: Card) -> None:
     """Judge what one leg and its worker saw."""
     where = leg.name
     if leg.order is None or leg.discovery is None or leg.pre_import is None or leg.component is None:

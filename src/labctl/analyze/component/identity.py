@@ -3,17 +3,17 @@
 from itertools import pairwise
 from typing import assert_never
 
+from labctl.analyze.card_evidence import CardEvidence
 from labctl.analyze.component.card_leg import CardLeg
 from labctl.analyze.gates.findings import Findings
-from labctl.analyze.native_evidence import NativeEvidence
 from labctl.packet.environment import base_environment
 from labctl.packet.model import Packet
 from labctl.prereg.cards import CardVendor
 from labctl.prereg.component_model import ComponentPreregistration
+from labctl.records.card_order import CardOrder, ComponentOrder
 from labctl.records.component import PreImport
 from labctl.records.devices import Card
 from labctl.records.leg import ProcessSeen
-from labctl.records.native_order import ComponentOrder, NativeOrder
 
 CODE_ROLES = ("worker.py", "component-", "file-")
 ISOLATED = "-I"
@@ -21,7 +21,7 @@ RUN_WORKER = "labctl/component/run_worker.py"
 
 
 def judge_identity(
-    findings: Findings, evidence: NativeEvidence[CardLeg], said: ComponentPreregistration, leg: CardLeg
+    findings: Findings, evidence: CardEvidence[CardLeg], said: ComponentPreregistration, leg: CardLeg
 ) -> None:
     """Judge who ran on one card."""
     root = None if leg.process is None else leg.process.root
@@ -40,7 +40,7 @@ def judge_identity(
         )
 
 
-def judge_times(findings: Findings, evidence: NativeEvidence[CardLeg]) -> None:
+def judge_times(findings: Findings, evidence: CardEvidence[CardLeg]) -> None:
     """Judge that the legs ran one after the other, in one boot."""
     spans = [
         (leg.name, leg.started.mono_ns, leg.exit.mono_ns)
@@ -52,7 +52,7 @@ def judge_times(findings: Findings, evidence: NativeEvidence[CardLeg]) -> None:
         findings.holds("start time", later, sides, is_met=started_ns > ended_ns)
 
 
-def expected_environment(packet: Packet, order: NativeOrder, own: dict[str, str], card: Card | None) -> dict[str, str]:
+def expected_environment(packet: Packet, order: CardOrder, own: dict[str, str], card: Card | None) -> dict[str, str]:
     """The whole environment of a worker or a rank: the fixed base, what is passed on, what is registered, its card."""
     base = base_environment(home=order.paths.home, temporary=order.paths.temporary)
     passed = {name: order.environment[name] for name in packet.host.environment_passed if name in order.environment}
@@ -78,7 +78,7 @@ def code_of(packet: Packet) -> dict[str, str]:
 
 
 def _judge_order(
-    findings: Findings, evidence: NativeEvidence[CardLeg], said: ComponentPreregistration, order: ComponentOrder
+    findings: Findings, evidence: CardEvidence[CardLeg], said: ComponentPreregistration, order: ComponentOrder
 ) -> None:
     where, marker = order.leg, evidence.marker
     host = (marker.host.machine_id_sha256, marker.host.boot_id)

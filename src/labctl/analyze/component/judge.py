@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from labctl.analyze.card_evidence import CardEvidence
 from labctl.analyze.component.address_space import read_address_space
 from labctl.analyze.component.card_leg import CardLeg
 from labctl.analyze.component.complete_rows import judge_complete_rows, judge_fresh
@@ -17,7 +18,6 @@ from labctl.analyze.component.weights import judge_first_caches, judge_weights
 from labctl.analyze.figures import figure
 from labctl.analyze.gates.findings import Findings
 from labctl.analyze.gates.judge import Judged
-from labctl.analyze.native_evidence import NativeEvidence
 from labctl.prereg.component_model import ComponentPreregistration, component_gate_id
 from labctl.records.verdict import CardOutcome, CardResult, GateOutcome
 
@@ -37,7 +37,7 @@ class JudgedCards:
 class _Bench:
     """What the gates write to, by kind, and what they look at."""
 
-    evidence: NativeEvidence[CardLeg]
+    evidence: CardEvidence[CardLeg]
     said: ComponentPreregistration
     found: dict[str, Findings]
 
@@ -50,7 +50,7 @@ def registered_gates(said: ComponentPreregistration) -> tuple[tuple[str, str], .
     return tuple(sorted((*always, *gates), key=lambda gate: ORDER.index(gate[1])))
 
 
-def judge_component(evidence: NativeEvidence[CardLeg], said: ComponentPreregistration) -> JudgedCards:
+def judge_component(evidence: CardEvidence[CardLeg], said: ComponentPreregistration) -> JudgedCards:
     """Judge every gate over every card that is there."""
     gates = registered_gates(said)
     found = {kind: Findings(kind, kind) for _, kind in gates}

@@ -2,9 +2,9 @@
 
 import re
 
+from labctl.analyze.card_evidence import CardEvidence
 from labctl.analyze.component.card_leg import CardLeg
 from labctl.analyze.gates.findings import Findings
-from labctl.analyze.native_evidence import NativeEvidence
 from labctl.digest import sha256_hex
 from labctl.records.component import ComponentRecord, PreImport, WorkerCompleted
 
@@ -14,7 +14,7 @@ TORCH = "torch"
 TORCH_LIBRARY = "libtorch"
 
 
-def judge_linkage(findings: Findings, evidence: NativeEvidence[CardLeg], leg: CardLeg) -> None:
+def judge_linkage(findings: Findings, evidence: CardEvidence[CardLeg], leg: CardLeg) -> None:
     """Judge the chain of one card's records."""
     where, order, seal, record = leg.name, leg.order, leg.pre_import, leg.component
     if order is None or seal is None or record is None:

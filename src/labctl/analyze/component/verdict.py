@@ -1,17 +1,17 @@
 """The verdict of a component run: exact on so many cards, or which card, arm, row and boundary is not."""
 
-from labctl.analyze.component.card_leg import CardLeg, load_card_leg
-from labctl.analyze.component.judge import ALWAYS, JudgedCards, judge_component
-from labctl.analyze.native_evidence import NativeEvidence
-from labctl.analyze.native_load import load_native
-from labctl.analyze.native_verdict import (
-    NativeResult,
+from labctl.analyze.card_evidence import CardEvidence
+from labctl.analyze.card_load import load_card_campaign
+from labctl.analyze.card_verdict import (
+    CardRunResult,
     aborted_reasons,
     attempt_warnings,
+    card_verdict,
     gate_line,
-    native_verdict,
     unsound_reasons,
 )
+from labctl.analyze.component.card_leg import CardLeg, load_card_leg
+from labctl.analyze.component.judge import ALWAYS, JudgedCards, judge_component
 from labctl.packet.model import PinnedAnalyzer
 from labctl.prereg.component_model import ComponentPreregistration
 from labctl.records.component import WorkerFailed
@@ -28,10 +28,10 @@ def analyze_component(run: SealedRun, said: ComponentPreregistration, analyzer: 
     Raises:
         BrokenEvidence: packet or marker cannot be read, so that there is nothing to say.
     """
-    evidence = load_native(run, run.outcome, load_card_leg)
+    evidence = load_card_campaign(run, run.outcome, load_card_leg)
     cards = judge_component(evidence, said)
     kind, because = _decide(evidence, cards)
-    result = NativeResult(
+    result = CardRunResult(
         verdict=kind,
         because=because,
         software=_software(evidence),
@@ -39,7 +39,7 @@ def analyze_component(run: SealedRun, said: ComponentPreregistration, analyzer: 
         authorizes=FOLLOWS if kind is exact_on(len(evidence.order)) else (),
         cards=cards.cards,
     )
-    return native_verdict(run, evidence, said, (cards.judged, result), analyzer)
+    return card_verdict(run, evidence, said, (cards.judged, result), analyzer)
 
 
 def exact_on(cards: int) -> VerdictKind:
@@ -47,7 +47,7 @@ def exact_on(cards: int) -> VerdictKind:
     return VerdictKind(f"exact_{cards}_card_component_pass")
 
 
-def _decide(evidence: NativeEvidence[CardLeg], cards: JudgedCards) -> tuple[VerdictKind, tuple[str, ...]]:
+def _decide(evidence: CardEvidence[CardLeg], cards: JudgedCards) -> tuple[VerdictKind, tuple[str, ...]]:
     """The first that holds: invalid, aborted, a rehearsal, a gate that failed, exact."""
     if reasons := unsound_reasons(evidence, cards.judged, ALWAYS):
         return VerdictKind.INVALID, reasons
@@ -62,7 +62,7 @@ def _decide(evidence: NativeEvidence[CardLeg], cards: JudgedCards) -> tuple[Verd
     return exact_on(count), (f"{count} cards: every registered gate passed on each",)
 
 
-def _worker_failures(evidence: NativeEvidence[CardLeg]) -> list[str]:
+def _worker_failures(evidence: CardEvidence[CardLeg]) -> list[str]:
     lines = []
     for leg in evidence.legs:
         ending = None if leg.component is None else leg.component.ending
@@ -75,13 +75,13 @@ def _worker_failures(evidence: NativeEvidence[CardLeg]) -> list[str]:
     return lines
 
 
-def _software(evidence: NativeEvidence[CardLeg]) -> str:
+def _software(evidence: CardEvidence[CardLeg]) -> str:
     records = [leg.component for leg in evidence.legs if leg.component is not None]
     versions = {record.versions.torch for record in records if record.versions is not None}
     return f"torch {', '.join(sorted(versions)) or 'not imported'}"
 
 
-def _capture_warnings(evidence: NativeEvidence[CardLeg]) -> list[str]:
+def _capture_warnings(evidence: CardEvidence[CardLeg]) -> list[str]:
     records = [leg.component for leg in evidence.legs if leg.component is not None]
     refused = [one for record in records for one in record.microcases if isinstance(one, MustRaiseRecord)]
     if not any(one.condition == "jit_trace" for one in refused):

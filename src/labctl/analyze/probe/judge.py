@@ -2,20 +2,20 @@
 
 from dataclasses import dataclass
 
+from labctl.analyze.card_evidence import CardEvidence
 from labctl.analyze.component.devices import cpus_of, judge_discovery, judge_filtered, torch_identity
 from labctl.analyze.component.identity import CODE_ROLES, ISOLATED, code_of, expected_environment, selecting_environment
 from labctl.analyze.figures import figure
 from labctl.analyze.gates.findings import Findings
 from labctl.analyze.gates.judge import Judged
-from labctl.analyze.native_evidence import NativeEvidence
 from labctl.analyze.probe.probe_leg import ProbeLeg, RankFiles, present_ranks
 from labctl.analyze.probe.ranks import Expected, Rank, form_faults, proved_stages, stage_checks
 from labctl.analyze.probe.stages import classify
 from labctl.digest import sha256_hex
 from labctl.prereg.cards import CardVendor
 from labctl.prereg.probe_model import ProbePreregistration
+from labctl.records.card_order import ProbeOrder
 from labctl.records.devices import Card
-from labctl.records.native_order import ProbeOrder
 from labctl.records.probe import STAGES, DeviceSet, ImportDone
 from labctl.records.verdict import VerdictKind
 
@@ -33,7 +33,7 @@ class JudgedRanks:
     clean_teardowns: int
 
 
-def judge_probe(evidence: NativeEvidence[ProbeLeg], said: ProbePreregistration) -> JudgedRanks:
+def judge_probe(evidence: CardEvidence[ProbeLeg], said: ProbePreregistration) -> JudgedRanks:
     """Judge a probe; the class follows from what the ranks proved, and a harness fault comes before every class."""
     found = {kind: Findings(kind, kind) for kind in ALWAYS}
     leg = evidence.legs[0] if evidence.legs else None
@@ -72,7 +72,7 @@ def _rank(files: RankFiles) -> Rank:
 
 def _judge_identity(
     findings: Findings,
-    evidence: NativeEvidence[ProbeLeg],
+    evidence: CardEvidence[ProbeLeg],
     said: ProbePreregistration,
     ordered: tuple[ProbeLeg, ProbeOrder],
 ) -> None:

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
-from labctl.analyze.native_evidence import LegHead
+from labctl.analyze.card_evidence import LegHead
 from labctl.analyze.record_reader import RecordReader
 from labctl.errors import MalformedRecord
 from labctl.prereg.probe_model import ProbePreregistration
-from labctl.records.native_order import ProbeOrder
+from labctl.records.card_order import ProbeOrder
 from labctl.records.probe import StageLine, read_rank
 from labctl.records.worker import ProbePostflight, RankExit
 

@@ -2,14 +2,14 @@
 
 from functools import partial
 
-from labctl.analyze.native_evidence import LegHead, NativeEvidence
-from labctl.analyze.native_load import load_native
-from labctl.analyze.native_verdict import (
-    NativeResult,
+from labctl.analyze.card_evidence import CardEvidence, LegHead
+from labctl.analyze.card_load import load_card_campaign
+from labctl.analyze.card_verdict import (
+    CardRunResult,
     aborted_reasons,
     attempt_warnings,
+    card_verdict,
     gate_line,
-    native_verdict,
     unsound_reasons,
 )
 from labctl.analyze.probe.judge import OF_EVIDENCE, JudgedRanks, judge_probe
@@ -29,7 +29,7 @@ def analyze_probe(run: SealedRun, said: ProbePreregistration, analyzer: PinnedAn
     Raises:
         BrokenEvidence: packet or marker cannot be read, so that there is nothing to say.
     """
-    evidence = load_native(run, run.outcome, partial(_loaded, said=said))
+    evidence = load_card_campaign(run, run.outcome, partial(_loaded, said=said))
     ranks = judge_probe(evidence, said)
     kind, because = _decide(evidence, ranks)
     folder = evidence.legs[0].folder if evidence.legs else f"01-{evidence.order[0]}"
@@ -39,7 +39,7 @@ def analyze_probe(run: SealedRun, said: ProbePreregistration, analyzer: PinnedAn
         clean_teardowns=ranks.clean_teardowns,
         artifact_folder=f"{run.run_dir}/data/legs/{folder}",
     )
-    result = NativeResult(
+    result = CardRunResult(
         verdict=kind,
         because=because,
         software=_software(evidence),
@@ -47,14 +47,14 @@ def analyze_probe(run: SealedRun, said: ProbePreregistration, analyzer: PinnedAn
         authorizes=(),
         probe=outcome,
     )
-    return native_verdict(run, evidence, said, (ranks.judged, result), analyzer)
+    return card_verdict(run, evidence, said, (ranks.judged, result), analyzer)
 
 
 def _loaded(reader: RecordReader, head: LegHead, said: ProbePreregistration) -> ProbeLeg:
     return load_probe_leg(reader, head, said)
 
 
-def _decide(evidence: NativeEvidence[ProbeLeg], ranks: JudgedRanks) -> tuple[VerdictKind, tuple[str, ...]]:
+def _decide(evidence: CardEvidence[ProbeLeg], ranks: JudgedRanks) -> tuple[VerdictKind, tuple[str, ...]]:
     """The first that holds: invalid, stopped from outside, a rehearsal, the class."""
     failed = tuple(gate_line(gate) for gate in ranks.judged.failed())
     is_harness = ranks.stage_class is VerdictKind.HARNESS_FAILURE
@@ -72,7 +72,7 @@ def _decide(evidence: NativeEvidence[ProbeLeg], ranks: JudgedRanks) -> tuple[Ver
     return ranks.stage_class, ended or ("every rank proved every stage and exited with status 0",)
 
 
-def _software(evidence: NativeEvidence[ProbeLeg]) -> str:
+def _software(evidence: CardEvidence[ProbeLeg]) -> str:
     lines = [line for leg in evidence.legs for rank in leg.ranks for line in rank.lines or ()]
     versions = {line.detail.torch for line in lines if isinstance(line, ImportDone)}
     return f"torch {', '.join(sorted(versions)) or 'not imported'}"

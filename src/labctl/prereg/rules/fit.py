@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from labctl.codes import Code
-from labctl.prereg.any_campaign import AnyPreregistration, NativePreregistration
+from labctl.prereg.any_campaign import AnyPreregistration, CardPreregistration
 from labctl.prereg.component_model import ComponentPreregistration
 from labctl.prereg.finding import Anchor, Finding
 from labctl.prereg.gate_kinds import Cold, Pair
@@ -32,7 +32,7 @@ def host_fits(preregistration: Preregistration, host: HostProfile) -> Iterator[F
     yield from _ambient_is_not_registered(preregistration, host)
 
 
-def native_host_fits(said: NativePreregistration, host: HostProfile) -> Iterator[Finding]:
+def card_host_fits(said: CardPreregistration, host: HostProfile) -> Iterator[Finding]:
     """The same for a campaign without a server."""
     yield from _keys_fit(said, host)
     path: TreePath = ("environment",)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
-from labctl.prereg.any_campaign import NativePreregistration
+from labctl.prereg.any_campaign import CardPreregistration
 from labctl.prereg.environment import RANK_VARIABLES, SELECTING_VARIABLES, holds_password, objection_to
 from labctl.prereg.finding import Anchor, Finding
 from labctl.prereg.model import CampaignClass, GitSource
@@ -20,19 +20,19 @@ from labctl.prereg.rules.service import patch_series_start_somewhere
 SELECTING = frozenset({*SELECTING_VARIABLES, *RANK_VARIABLES})
 
 
-def class_makes_no_timing_claim(said: NativePreregistration) -> Iterator[Finding]:
+def class_makes_no_timing_claim(said: CardPreregistration) -> Iterator[Finding]:
     """Calibration and comparison speak of speed, which nothing here measures."""
     if said.campaign_class not in (CampaignClass.EXPLORATORY, CampaignClass.RECORD):
         got = f"{said.campaign_class}, for a {said.kind}"
         yield Finding(("class",), "exploratory or record", got, "write exploratory, or record")
 
 
-def cards_are_counted(said: NativePreregistration) -> Iterator[Finding]:
+def cards_are_counted(said: CardPreregistration) -> Iterator[Finding]:
     """Named cards are as many as the count, and none is named twice."""
     yield from named_cards_are_counted(("cards",), said.cards)
 
 
-def names_of_sources_and_checks_are_unique(said: NativePreregistration) -> Iterator[Finding]:
+def names_of_sources_and_checks_are_unique(said: CardPreregistration) -> Iterator[Finding]:
     """Sources and host checks are named once each."""
     sources = [source.git if isinstance(source, GitSource) else source.installed for source in said.sources]
     yield from repeated(("sources",), (), sources)
@@ -52,7 +52,7 @@ def environment_findings(path: TreePath, environment: Mapping[str, str]) -> Iter
             yield Finding((*path, name), "no password in what is published", got, "remove it")
 
 
-HEAD_RULES: tuple[Callable[[NativePreregistration], Iterator[Finding]], ...] = (
+HEAD_RULES: tuple[Callable[[CardPreregistration], Iterator[Finding]], ...] = (
     class_makes_no_timing_claim,
     cards_are_counted,
     names_of_sources_and_checks_are_unique,

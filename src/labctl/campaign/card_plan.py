@@ -7,10 +7,10 @@ from typing import assert_never
 from labctl.campaign.orders import planned_paths
 from labctl.campaign.plan import plan_head, plan_tail
 from labctl.campaign.roots import Roots
+from labctl.packet.card_summary import card_lines
 from labctl.packet.environment import base_environment
 from labctl.packet.interpreter import interpreter_path
-from labctl.packet.native_summary import native_lines
-from labctl.prereg.any_campaign import NativePreregistration
+from labctl.prereg.any_campaign import CardPreregistration
 from labctl.prereg.cards import CardVendor
 from labctl.prereg.component_model import ComponentPreregistration
 from labctl.prereg.host_profile import HostProfile
@@ -23,7 +23,7 @@ _SELECTION = {
 }
 
 
-def describe_native_plan(said: NativePreregistration, profile: HostProfile, roots: Roots) -> Iterator[str]:
+def describe_card_plan(said: CardPreregistration, profile: HostProfile, roots: Roots) -> Iterator[str]:
     """The plan of a campaign without a server, line by line.
 
     Args:
@@ -45,11 +45,11 @@ def describe_native_plan(said: NativePreregistration, profile: HostProfile, root
         for name, value in sorted((base | _registered(said)).items()):
             yield f"  environment: {name}={value}"
         yield ""
-    yield from native_lines(said)
+    yield from card_lines(said)
     yield from plan_tail(said)
 
 
-def _registered(said: NativePreregistration) -> dict[str, str]:
+def _registered(said: CardPreregistration) -> dict[str, str]:
     match said:
         case ComponentPreregistration():
             return said.worker.environment

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from .native_forms import DISCOVERY, native_form
+from .card_forms import DISCOVERY, card_form
 from .record_forms import require, require_form
 from .run_conflicts import journal_contradictions
 from .run_reading import NAME, Run
@@ -12,7 +12,7 @@ from .start_conflicts import host_contradictions
 
 
 @dataclass(slots=True)
-class NativeLeg:
+class CardRunLeg:
     """One leg; records that are there by file name, and all files."""
 
     name: str
@@ -34,7 +34,7 @@ class NativeLeg:
         return sha256(self.files[name]) if name in self.files else None
 
 
-class NativeRun(Run):
+class CardRun(Run):
     """One run of a component or a probe, with everything in it that contradicts something else."""
 
     def __init__(self, files: Mapping[str, bytes], ending: Doc) -> None:  # what servers need is not there
@@ -59,13 +59,13 @@ class NativeRun(Run):
         self.host: dict[str, Doc | None] = {}
         self._load_host()
         self.devices = self._discovery("host/devices.json", "cards are looked at before any leg" if folders else "")
-        planned = [NativeLeg(name, f"{index:02d}-{name}", index) for index, name in enumerate(self.order, start=1)]
+        planned = [CardRunLeg(name, f"{index:02d}-{name}", index) for index, name in enumerate(self.order, start=1)]
         self.problems += unequal("data/legs", ("not ordered", set(), folders - {leg.folder for leg in planned}))
-        self.native_legs = [leg for leg in planned if leg.folder in folders]
-        for leg in self.native_legs:
-            self._load_native_leg(leg)
+        self.card_legs = [leg for leg in planned if leg.folder in folders]
+        for leg in self.card_legs:
+            self._load_card_leg(leg)
 
-    def was_cut(self, leg: NativeLeg) -> bool:
+    def was_cut(self, leg: CardRunLeg) -> bool:
         """Whether a leg was going on when the run was aborted."""
         return self.is_aborted and leg.name not in self.happened("leg_closed")
 
@@ -80,8 +80,8 @@ class NativeRun(Run):
             "data/packet: marker", ("digests", digests, told), ("kind, order, commit, tree", said, marked)
         )
         yield from host_contradictions(self)
-        closed = [leg.name for leg in self.native_legs if leg.manifest_sha256]
-        yield from journal_contradictions(self, closed, [leg.name for leg in self.native_legs])
+        closed = [leg.name for leg in self.card_legs if leg.manifest_sha256]
+        yield from journal_contradictions(self, closed, [leg.name for leg in self.card_legs])
 
     def _discovery(self, name: str, why: str) -> Doc | None:
         """The cards before any affinity."""
@@ -107,7 +107,7 @@ class NativeRun(Run):
             self.problems += unequal("data", (name, pinned[name], found))
         self._load_approvals()
 
-    def _load_native_leg(self, leg: NativeLeg) -> None:
+    def _load_card_leg(self, leg: CardRunLeg) -> None:
         at = f"legs/{leg.folder}/"
         leg.files = {name.removeprefix(at): data for name, data in self.files.items() if name.startswith(at)}
         manifest = leg.files.pop("leg-manifest-sha256.txt", None)
@@ -139,9 +139,9 @@ class NativeRun(Run):
             self._take(at + name, "the leg was closed, or completed")
         self.problems += self._leg_contradictions(leg)
 
-    def _read_into(self, leg: NativeLeg, name: str, data: bytes, *, is_quiet: bool) -> None:
+    def _read_into(self, leg: CardRunLeg, name: str, data: bytes, *, is_quiet: bool) -> None:
         where, faults = f"data/legs/{leg.folder}/{name}", list[str]()
-        form = native_form(self.prereg["kind"], name)
+        form = card_form(self.prereg["kind"], name)
         try:
             if name.endswith(".json"):
                 leg.records[name] = require(form, document(data, where), where)
@@ -158,7 +158,7 @@ class NativeRun(Run):
         elif not self.was_cut(leg):
             self.problems += faults
 
-    def _leg_contradictions(self, leg: NativeLeg) -> Iterator[str]:
+    def _leg_contradictions(self, leg: CardRunLeg) -> Iterator[str]:
         where, started, ended = (
             f"data/legs/{leg.folder}",
             leg.records.get("LEG_STARTED.json"),

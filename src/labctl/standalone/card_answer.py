@@ -1,9 +1,9 @@
 """The verdicts of components and probes: gates in order, the first line that holds, what became of each card."""
 
 from . import card_gates, component_gates, probe_gates
+from .card_reading import CardRun, CardRunLeg
 from .component_gates import Card
 from .gate_findings import Gate
-from .native_reading import NativeLeg, NativeRun
 from .sealed_files import Doc
 
 OF_EVIDENCE = ("identity", "linkage", "devices", "complete_rows")
@@ -11,21 +11,21 @@ KINDS = (*OF_EVIDENCE, "layouts", "pointers", "weights_unchanged", "microcases",
 OF_WORKERS = KINDS[3:]
 
 
-def judge_native(run: NativeRun) -> Doc:
+def judge_card_run(run: CardRun) -> Doc:
     """What a verdict says of this kind of campaign alone."""
     run.problems += run.contradictions()
     run.problems = list(dict.fromkeys(run.problems))
     return _probe(run) if run.prereg["kind"] == "probe" else _component(run)
 
 
-def _component(run: NativeRun) -> Doc:
+def _component(run: CardRun) -> Doc:
     ids: dict[str, list[str]] = {}
     for said in run.prereg["gates"]:
         ids.setdefault(said["kind"], []).append(said["id"] or said["kind"])
     gates = {kind: Gate(kind, kind) for kind in KINDS if kind in ids or kind in OF_EVIDENCE}
-    cards = [card for leg in run.native_legs if (card := _card(run, leg)) is not None]
+    cards = [card for leg in run.card_legs if (card := _card(run, leg)) is not None]
     selected = card_gates.discovered(gates["devices"], run)
-    for leg in run.native_legs:
+    for leg in run.card_legs:
         card_gates.identity(gates["identity"], run, leg)
         card_gates.linkage(gates["linkage"], run, leg)
         card_gates.devices(gates["devices"], run, leg, selected[leg.index - 1] if leg.index <= len(selected) else None)
@@ -52,7 +52,7 @@ def _component(run: NativeRun) -> Doc:
     }
 
 
-def _card(run: NativeRun, leg: NativeLeg) -> Card | None:
+def _card(run: CardRun, leg: CardRunLeg) -> Card | None:
     seal, record, rows = (
         leg.records.get("pre-import.json"),
         leg.records.get("component.json"),
@@ -67,8 +67,8 @@ def _under(gate: Gate, ids: list[str]) -> list[Doc]:
     return [{**gate.answer(), "id": name} for name in ids]
 
 
-def _outcome(run: NativeRun, name: str, gates: dict[str, Gate], cards: list[Card], equal: dict[str, int]) -> Doc:
-    leg = next((one for one in run.native_legs if one.name == name), None)
+def _outcome(run: CardRun, name: str, gates: dict[str, Gate], cards: list[Card], equal: dict[str, int]) -> Doc:
+    leg = next((one for one in run.card_legs if one.name == name), None)
     card = next((one for one in cards if one.leg == name), None)
     texts = [text for gate in gates.values() for text in (*(miss["where"] for miss in gate.misses), *gate.gaps)]
     blamed = {text.split()[0].rstrip(":,") for text in texts}
@@ -83,7 +83,7 @@ def _outcome(run: NativeRun, name: str, gates: dict[str, Gate], cards: list[Card
     }
 
 
-def _unsound(run: NativeRun, gates: list[Gate], of_evidence: tuple[str, ...]) -> list[str]:
+def _unsound(run: CardRun, gates: list[Gate], of_evidence: tuple[str, ...]) -> list[str]:
     reasons, ended = list(run.problems), run.outcome
     if ended is None or ended["cause"] == "evidence":
         reasons.append("no outcome is there, or evidence could not be written")
@@ -93,7 +93,7 @@ def _unsound(run: NativeRun, gates: list[Gate], of_evidence: tuple[str, ...]) ->
     return reasons
 
 
-def _decide(run: NativeRun, gates: list[Gate]) -> tuple[str, list[str]]:
+def _decide(run: CardRun, gates: list[Gate]) -> tuple[str, list[str]]:
     invalid, failed = _unsound(run, gates, OF_EVIDENCE), [str(gate) for gate in gates if gate.result == "failed"]
     if invalid:
         return "invalid", invalid
@@ -108,13 +108,13 @@ def _decide(run: NativeRun, gates: list[Gate]) -> tuple[str, list[str]]:
     )
 
 
-def _aborted(run: NativeRun) -> list[str]:
+def _aborted(run: CardRun) -> list[str]:
     ended = run.outcome or {}
-    going_on = [leg.name for leg in run.native_legs if leg.name not in ended.get("legs_closed", [])]
+    going_on = [leg.name for leg in run.card_legs if leg.name not in ended.get("legs_closed", [])]
     return [f"aborted ({ended.get('cause')}) in {', '.join(going_on) or 'no leg'}", *ended.get("detail", [])]
 
 
-def _probe(run: NativeRun) -> Doc:
+def _probe(run: CardRun) -> Doc:
     gates, probe = probe_gates.judge(run)
     named = {gate.kind: gate for gate in gates}
     failed = [str(gate) for gate in gates if gate.result != "passed"]
@@ -128,7 +128,7 @@ def _probe(run: NativeRun) -> Doc:
         kind, because = "infrastructure_abort_after_measurement_start", _aborted(run)
     elif run.packet["kind"] == "rehearsal":
         kind, because = "rehearsal_only", [f"the packet is a rehearsal's; class {probe['stage_class']}", *failed]
-    lines = [line for lines in (run.native_legs[0].lines.values() if run.native_legs else ()) for line in lines]
+    lines = [line for lines in (run.card_legs[0].lines.values() if run.card_legs else ()) for line in lines]
     software = {line["detail"]["torch"] for line in lines if line.get("stage") == "import-done"}
     return {
         "verdict": kind,

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+from labctl.analyze.card_evidence import CardEvidence, HeadT, LegHead
 from labctl.analyze.evidence import conflict, differences
 from labctl.analyze.files import EvidenceFiles, leg_manifest_problems, require_readable
 from labctl.analyze.host_conflicts import copy_conflicts, host_conflicts
 from labctl.analyze.journal_reading import read_journal, read_outcome
-from labctl.analyze.native_evidence import HeadT, LegHead, NativeEvidence
 from labctl.analyze.record_reader import RecordReader
 from labctl.analyze.run_conflicts import journal_conflicts, marker_conflicts, pinned_conflicts
 from labctl.digest import sha256_hex
@@ -25,7 +25,7 @@ LegLoader = Callable[[RecordReader, LegHead], HeadT]
 """Reads what one kind of leg holds beside its head; complaints go to the reader."""
 
 
-def load_native(files: EvidenceFiles, sealed: SealOutcome, load_leg: LegLoader[HeadT]) -> NativeEvidence[HeadT]:
+def load_card_campaign(files: EvidenceFiles, sealed: SealOutcome, load_leg: LegLoader[HeadT]) -> CardEvidence[HeadT]:
     """Everything that a run's files say, with every contradiction between them.
 
     Raises:
@@ -33,7 +33,7 @@ def load_native(files: EvidenceFiles, sealed: SealOutcome, load_leg: LegLoader[H
     """
     reader = RecordReader(files, frozenset(files.names()))
     is_aborted = sealed.outcome is OutcomeKind.ABORTED
-    evidence: NativeEvidence[HeadT] = _opened(reader)
+    evidence: CardEvidence[HeadT] = _opened(reader)
     has_legs = any(name.startswith("legs/") for name in reader.names)
     if has_legs or not is_aborted:
         reader.problems += [*pinned_conflicts(evidence.packet, files), *copy_conflicts(reader, evidence)]
@@ -46,10 +46,10 @@ def load_native(files: EvidenceFiles, sealed: SealOutcome, load_leg: LegLoader[H
     return replace(evidence, conflicts=tuple(dict.fromkeys(reader.problems)))
 
 
-def _opened(reader: RecordReader) -> NativeEvidence[HeadT]:
+def _opened(reader: RecordReader) -> CardEvidence[HeadT]:
     packet_bytes = require_readable(reader.files, "packet/packet.json")
     marker_bytes = require_readable(reader.files, "packet/marker.copy.json")
-    evidence: NativeEvidence[HeadT] = NativeEvidence(
+    evidence: CardEvidence[HeadT] = CardEvidence(
         packet=Packet.from_json(packet_bytes, "data/packet/packet.json"),
         packet_id=sha256_hex(packet_bytes),
         marker=Marker.from_json(marker_bytes, "data/packet/marker.copy.json"),
@@ -65,14 +65,14 @@ def _opened(reader: RecordReader) -> NativeEvidence[HeadT]:
     return evidence
 
 
-def _with_cards(reader: RecordReader, evidence: NativeEvidence[HeadT], *, because: str | None) -> NativeEvidence[HeadT]:
+def _with_cards(reader: RecordReader, evidence: CardEvidence[HeadT], *, because: str | None) -> CardEvidence[HeadT]:
     source = reader if because else reader.leniently()
     data = source.bytes_of(DEVICES, because=because)
     digest = None if data is None else sha256_hex(data)
     return replace(evidence, discovery=source.record(DEVICES, Discovery, because=None), discovery_sha256=digest)
 
 
-def _legs(reader: RecordReader, evidence: NativeEvidence[HeadT], load_leg: LegLoader[HeadT]) -> tuple[HeadT, ...]:
+def _legs(reader: RecordReader, evidence: CardEvidence[HeadT], load_leg: LegLoader[HeadT]) -> tuple[HeadT, ...]:
     present = sorted({name.split("/")[1] for name in reader.names if name.startswith("legs/")})
     planned = {f"{index:02d}-{leg}": leg for index, leg in enumerate(evidence.order, start=1)}
     strangers = [folder for folder in present if folder not in planned]
@@ -86,7 +86,7 @@ def _legs(reader: RecordReader, evidence: NativeEvidence[HeadT], load_leg: LegLo
     return tuple(legs)
 
 
-def _head(reader: RecordReader, heard: RecordReader, place: tuple[NativeEvidence[HeadT], int, str]) -> LegHead:
+def _head(reader: RecordReader, heard: RecordReader, place: tuple[CardEvidence[HeadT], int, str]) -> LegHead:
     evidence, index, folder = place
     digest, problems = leg_manifest_problems(reader.files, folder)
     is_cut = heard is not reader
@@ -107,7 +107,7 @@ def _head(reader: RecordReader, heard: RecordReader, place: tuple[NativeEvidence
     return head
 
 
-def _head_conflicts(evidence: NativeEvidence[HeadT], head: LegHead) -> list[Problem]:
+def _head_conflicts(evidence: CardEvidence[HeadT], head: LegHead) -> list[Problem]:
     where = f"data/legs/{head.folder}"
     checks: list[tuple[str, object, object]] = []
     if head.started is not None:

@@ -113,14 +113,14 @@ excluded: [endpoint_run, submission, retry]
 """
 
 
-class NativeKind(StrEnum):
+class CardKind(StrEnum):
     """Campaigns that start no server."""
 
     COMPONENT = "component"
     PROBE = "probe"
 
 
-def write_native_skeleton(folder: Path, kind: NativeKind) -> list[Path]:
+def write_card_skeleton(folder: Path, kind: CardKind) -> list[Path]:
     """Write a component or a probe into a folder below the campaigns root; gives what it wrote.
 
     Raises:
@@ -129,11 +129,11 @@ def write_native_skeleton(folder: Path, kind: NativeKind) -> list[Path]:
     """
     campaign, root = new_campaign_place(folder)
     host, is_new_host = first_host(root)
-    text = _COMPONENT if kind is NativeKind.COMPONENT else _PROBE
+    text = _COMPONENT if kind is CardKind.COMPONENT else _PROBE
     filled = text.format(id=folder.absolute().name, host=f"hosts/{host.name}", interpreter=self_interpreter(host))
     make_folders(folder)
     write_once(campaign, filled.encode())
     worker = folder / "worker.py"
-    if kind is NativeKind.COMPONENT:
+    if kind is CardKind.COMPONENT:
         write_once(worker, _WORKER.encode())
-    return [*[host] * is_new_host, campaign, *[worker] * (kind is NativeKind.COMPONENT)]
+    return [*[host] * is_new_host, campaign, *[worker] * (kind is CardKind.COMPONENT)]

@@ -7,7 +7,7 @@ from typing import Literal
 from labctl.packet.contents import PinnedInput, Subject, patch_role, pin_file, registered_subject
 from labctl.packet.exported import WORKER_ROLE, file_role, module_role
 from labctl.packet.tool import PACKAGE_FOLDER
-from labctl.prereg.native_files import AnyLoadedCampaign, LoadedNative
+from labctl.prereg.card_files import AnyLoadedCampaign, LoadedCardCampaign
 
 COMPONENT_FOLDER = PACKAGE_FOLDER / "component"
 
@@ -18,12 +18,12 @@ def subject_of(kind: Literal["real", "rehearsal"], campaign: AnyLoadedCampaign, 
     Raises:
         BrokenEvidence: a file cannot be read.
     """
-    if isinstance(campaign, LoadedNative):
-        return native_subject(kind, campaign, snapshot)
+    if isinstance(campaign, LoadedCardCampaign):
+        return card_subject(kind, campaign, snapshot)
     return registered_subject(kind, campaign, snapshot)
 
 
-def native_subject(kind: Literal["real", "rehearsal"], campaign: LoadedNative, snapshot: Path) -> Subject:
+def card_subject(kind: Literal["real", "rehearsal"], campaign: LoadedCardCampaign, snapshot: Path) -> Subject:
     """A component or a probe as it was registered.
 
     Raises:
@@ -46,7 +46,7 @@ def component_inputs() -> Iterator[PinnedInput]:
         yield pin_file(module_role(path.name), path, PACKAGE_FOLDER.parent)
 
 
-def _campaign_files(campaign: LoadedNative) -> Iterator[tuple[str, Path]]:
+def _campaign_files(campaign: LoadedCardCampaign) -> Iterator[tuple[str, Path]]:
     yield "host.yaml", campaign.host.path
     if campaign.worker is not None:
         yield WORKER_ROLE, campaign.worker

@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from labctl.analyze.card_evidence import CardEvidence, HeadT
 from labctl.analyze.gates.judge import Judged
-from labctl.analyze.native_evidence import HeadT, NativeEvidence
 from labctl.analyze.verdict import ABORTED
 from labctl.packet.model import PinnedAnalyzer
-from labctl.prereg.any_campaign import NativePreregistration
+from labctl.prereg.any_campaign import CardPreregistration
 from labctl.records.run import AbortCause
 from labctl.records.verdict import (
     AnalyzerIdentity,
@@ -25,7 +25,7 @@ REHEARSED = ("consumption of the real packet, where its preregistration asks for
 
 
 @dataclass(frozen=True, slots=True)
-class NativeResult:
+class CardRunResult:
     """What a kind of campaign concludes of its own."""
 
     verdict: VerdictKind
@@ -38,7 +38,7 @@ class NativeResult:
     probe: ProbeOutcome | None = None
 
 
-def unsound_reasons(evidence: NativeEvidence[HeadT], judged: Judged, of_evidence: Iterable[str]) -> tuple[str, ...]:
+def unsound_reasons(evidence: CardEvidence[HeadT], judged: Judged, of_evidence: Iterable[str]) -> tuple[str, ...]:
     """Why nothing can be concluded: contradictions, missing evidence, and gates over the evidence itself that failed.
 
     Args:
@@ -59,7 +59,7 @@ def unsound_reasons(evidence: NativeEvidence[HeadT], judged: Judged, of_evidence
     return tuple(reasons)
 
 
-def aborted_reasons(evidence: NativeEvidence[HeadT], more: Iterable[str]) -> tuple[str, ...]:
+def aborted_reasons(evidence: CardEvidence[HeadT], more: Iterable[str]) -> tuple[str, ...]:
     """Why a run was aborted, with the leg that was going on; empty where it was not."""
     outcome = evidence.outcome
     if outcome is None or not evidence.is_aborted:
@@ -83,7 +83,7 @@ def has_failed(judged: Judged) -> bool:
     return any(gate.result is not GateResult.PASSED for gate in judged.outcomes)
 
 
-def attempt_warnings(evidence: NativeEvidence[HeadT]) -> list[str]:
+def attempt_warnings(evidence: CardEvidence[HeadT]) -> list[str]:
     """What an attempt number and the discovery of cards make a reader doubt."""
     packet, lines = evidence.packet, list(evidence.discovery.remarks if evidence.discovery is not None else ())
     if packet.attempt > 1 and packet.kind == "real":
@@ -93,11 +93,11 @@ def attempt_warnings(evidence: NativeEvidence[HeadT]) -> list[str]:
     return lines
 
 
-def native_verdict(
+def card_verdict(
     run: SealedRun,
-    evidence: NativeEvidence[HeadT],
-    said: NativePreregistration,
-    judged: tuple[Judged, NativeResult],
+    evidence: CardEvidence[HeadT],
+    said: CardPreregistration,
+    judged: tuple[Judged, CardRunResult],
     analyzer: PinnedAnalyzer,
 ) -> Verdict:
     """The verdict of one run."""
@@ -134,12 +134,12 @@ def native_verdict(
     )
 
 
-def _authorized(judged: Judged, result: NativeResult) -> tuple[str, ...]:
+def _authorized(judged: Judged, result: CardRunResult) -> tuple[str, ...]:
     if result.verdict is not VerdictKind.REHEARSAL_ONLY:
         return result.authorizes
     return () if has_failed(judged) else REHEARSED
 
 
-def _identity(evidence: NativeEvidence[HeadT], analyzer: PinnedAnalyzer) -> AnalyzerIdentity:
+def _identity(evidence: CardEvidence[HeadT], analyzer: PinnedAnalyzer) -> AnalyzerIdentity:
     is_pinned = analyzer in evidence.packet.analyzers
     return AnalyzerIdentity(name=analyzer.name, sha256=analyzer.sha256, standing="frozen" if is_pinned else "later")

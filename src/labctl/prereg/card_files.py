@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from labctl.prereg.any_campaign import NativePreregistration
+from labctl.prereg.any_campaign import CardPreregistration
 from labctl.prereg.campaign_file import Attempt, Loaded
 from labctl.prereg.campaign_files import LoadedCampaign, load_campaign
 from labctl.prereg.component_model import ComponentPreregistration
@@ -12,14 +12,14 @@ from labctl.prereg.kinds import kind_of
 from labctl.prereg.load import try_component, try_host_profile, try_probe
 from labctl.prereg.model import GitSource
 from labctl.prereg.named_files import NamedFiles
-from labctl.prereg.rules.fit import native_host_fits
+from labctl.prereg.rules.fit import card_host_fits
 
 
 @dataclass(frozen=True, slots=True)
-class LoadedNative:
+class LoadedCardCampaign:
     """A component or a probe and the files that it names, all found right; paths are below `root`."""
 
-    preregistration: Loaded[NativePreregistration]
+    preregistration: Loaded[CardPreregistration]
     root: Path
     host: Loaded[HostProfile]
     worker: Path | None
@@ -36,7 +36,7 @@ class LoadedNative:
         return tuple(dict.fromkeys([*first, *named, *self.files, *patches]))
 
 
-AnyLoadedCampaign = LoadedCampaign | LoadedNative
+AnyLoadedCampaign = LoadedCampaign | LoadedCardCampaign
 
 
 def load_any_campaign(path: Path, root: Path | None = None) -> AnyLoadedCampaign:
@@ -54,7 +54,7 @@ def load_any_campaign(path: Path, root: Path | None = None) -> AnyLoadedCampaign
             return load_campaign(path, root)
 
 
-def _load(attempt: Attempt[NativePreregistration], root: Path | None) -> LoadedNative:
+def _load(attempt: Attempt[CardPreregistration], root: Path | None) -> LoadedCardCampaign:
     loaded = attempt.loaded or attempt.required()
     files = NamedFiles(loaded, root or loaded.campaigns_root, list(attempt.problems))
     campaign = _campaign(files)
@@ -63,7 +63,7 @@ def _load(attempt: Attempt[NativePreregistration], root: Path | None) -> LoadedN
     return campaign
 
 
-def _campaign(files: NamedFiles[NativePreregistration]) -> LoadedNative | None:
+def _campaign(files: NamedFiles[CardPreregistration]) -> LoadedCardCampaign | None:
     said = files.preregistration.model
     host = files.read(("host",), said.host, try_host_profile)
     worker, inputs = None, []
@@ -78,6 +78,6 @@ def _campaign(files: NamedFiles[NativePreregistration]) -> LoadedNative | None:
     }
     if host.loaded is None:
         return None
-    files.add(native_host_fits(said, host.loaded.model))
+    files.add(card_host_fits(said, host.loaded.model))
     found = tuple(path for path in inputs if path is not None)
-    return LoadedNative(files.preregistration, files.root, host.loaded, worker, found, signers, patches)
+    return LoadedCardCampaign(files.preregistration, files.root, host.loaded, worker, found, signers, patches)

@@ -8,18 +8,18 @@ import yaml
 
 from labctl.codes import Code
 from labctl.errors import FreezeRefused
+from labctl.packet.card_contents import COMPONENT_FOLDER, card_subject, subject_of
 from labctl.packet.contents import EndpointSubject
 from labctl.packet.exported import exported_path, file_role, is_exported, module_role
 from labctl.packet.freeze import FreezeRequest, freeze_packet
 from labctl.packet.ground import locate_campaign
 from labctl.packet.machine import packet_folder
 from labctl.packet.model import Packet, endpoint_packet
-from labctl.packet.native_contents import COMPONENT_FOLDER, native_subject, subject_of
 from labctl.packet.rehearsal import RehearsalTarget, freeze_rehearsal
 from labctl.packet.summary import summarize_for_review
 from labctl.prereg.any_campaign import order_for, registered_order, schedule_of
+from labctl.prereg.card_files import LoadedCardCampaign
 from labctl.prereg.environment import RANK_VARIABLES, SELECTING_VARIABLES
-from labctl.prereg.native_files import LoadedNative
 from tests.fakes.campaign_repository import make_repository
 from tests.fakes.card_repository import CardRepository, make_card_repository, make_probe_repository
 from tests.fakes.packets import make_packet
@@ -110,8 +110,8 @@ def test_signers_files_and_patches_travel_with_a_component(tmp_path: Path) -> No
         (tmp_path / name).write_text(name)
     repository = make_card_repository(tmp_path / "lab", cards=1)
     _, campaign = locate_campaign(repository.campaign)
-    assert isinstance(campaign, LoadedNative)
-    whole = LoadedNative(
+    assert isinstance(campaign, LoadedCardCampaign)
+    whole = LoadedCardCampaign(
         preregistration=campaign.preregistration,
         root=tmp_path,
         host=campaign.host,
@@ -122,7 +122,7 @@ def test_signers_files_and_patches_travel_with_a_component(tmp_path: Path) -> No
     )
     for path in (*whole.files, repository.root / "signers", repository.root / "0001-x.patch"):
         path.write_text(path.name)
-    roles = {one.file.role for one in native_subject("real", whole, repository.root).inputs}
+    roles = {one.file.role for one in card_subject("real", whole, repository.root).inputs}
     assert {"allowed_signers", "file-notes.json", "patch-0-0001-x.patch", "worker.py"} <= roles
 
 

@@ -17,14 +17,14 @@ from labctl.marker import ConsumedPacket
 from labctl.packet.environment import base_environment
 from labctl.packet.exported import exported_path, is_exported, module_role
 from labctl.packet.interpreter import interpreter_path
-from labctl.prereg.any_campaign import NativePreregistration
+from labctl.prereg.any_campaign import CardPreregistration
 from labctl.prereg.component_model import ComponentPreregistration
 from labctl.prereg.environment import SELECTING_VARIABLES
 from labctl.prereg.host_profile import Devices
 from labctl.prereg.model import Preregistration
 from labctl.prereg.probe_model import ProbePreregistration
+from labctl.records.card_order import CardLimits, ComponentOrder, ComponentWork, ProbeOrder
 from labctl.records.devices import Card
-from labctl.records.native_order import ComponentOrder, ComponentWork, NativeLimits, ProbeOrder
 from labctl.records.order import StartPaths
 from labctl.rundir import LegPaths, RunPaths
 
@@ -35,7 +35,7 @@ ADDRESS = "127.0.0.1"
 
 
 @dataclass(frozen=True, slots=True)
-class NativePlan:
+class CardPlan:
     """What turns a packet of a component or a probe into work orders on this machine."""
 
     roots: Roots
@@ -52,12 +52,12 @@ class NativePlan:
 class CardGround:
     """What all legs of a run share: the cards, as they were before any affinity, and the exported code."""
 
-    said: NativePreregistration
+    said: CardPreregistration
     consumed: ConsumedPacket
     selected: tuple[Card, ...]
     discovery_sha256: str
     inputs: dict[str, str]
-    plan: NativePlan
+    plan: CardPlan
 
     @property
     def code(self) -> Path:
@@ -71,7 +71,7 @@ class CardGround:
 
 
 @dataclass(frozen=True, slots=True)
-class NativeLeg:
+class CardRunLeg:
     """One leg, and where it writes."""
 
     index: int
@@ -80,7 +80,7 @@ class NativeLeg:
     paths: StartPaths
 
 
-def open_card_ground(consumed: ConsumedPacket, paths: RunPaths, plan: NativePlan) -> CardGround:
+def open_card_ground(consumed: ConsumedPacket, paths: RunPaths, plan: CardPlan) -> CardGround:
     """Find every card before any affinity is set, write that down, and export what legs run.
 
     Raises:
@@ -99,7 +99,7 @@ def open_card_ground(consumed: ConsumedPacket, paths: RunPaths, plan: NativePlan
     return CardGround(said, consumed, selected, sha256_hex(discovery.canonical()), inputs, plan)
 
 
-def make_native_order(index: int, files: LegPaths, ground: CardGround) -> ComponentOrder | ProbeOrder:
+def make_card_order(index: int, files: LegPaths, ground: CardGround) -> ComponentOrder | ProbeOrder:
     """The work order of one leg; creates its private folders.
 
     Args:
@@ -108,13 +108,13 @@ def make_native_order(index: int, files: LegPaths, ground: CardGround) -> Compon
         ground: what all legs share.
     """
     name = ground.consumed.order[index - 1]
-    leg = NativeLeg(index, name, files, private_folders(files, ground.plan.scratch / name))
+    leg = CardRunLeg(index, name, files, private_folders(files, ground.plan.scratch / name))
     if isinstance(ground.said, ComponentPreregistration):
         return _component_order(ground.said, leg, ground)
     return _probe_order(ground.said, leg, ground)
 
 
-def _component_order(said: ComponentPreregistration, leg: NativeLeg, ground: CardGround) -> ComponentOrder:
+def _component_order(said: ComponentPreregistration, leg: CardRunLeg, ground: CardGround) -> ComponentOrder:
     card = ground.selected[leg.index - 1]
     work = ComponentWork.model_validate({name: getattr(said, name) for name in ComponentWork.model_fields})
     limits = _limits(said.worker.timeout_s, said.worker.log_limit_mib, said.worker.memory_mib)
@@ -130,7 +130,7 @@ def _component_order(said: ComponentPreregistration, leg: NativeLeg, ground: Car
     return ComponentOrder.from_json(canonical_json(document), "work order")
 
 
-def _probe_order(said: ProbePreregistration, leg: NativeLeg, ground: CardGround) -> ProbeOrder:
+def _probe_order(said: ProbePreregistration, leg: CardRunLeg, ground: CardGround) -> ProbeOrder:
     port = free_port(ground.consumed.packet.host.network)
     limits = _limits(said.timeouts.total_s, said.log_limit_mib, None)
     document = _head(leg, limits, _environment(said.environment, leg.paths, ground), ground) | {
@@ -146,7 +146,7 @@ def _probe_order(said: ProbePreregistration, leg: NativeLeg, ground: CardGround)
     return ProbeOrder.from_json(canonical_json(document | registered), "work order")
 
 
-def _head(leg: NativeLeg, limits: NativeLimits, environment: dict[str, str], ground: CardGround) -> dict[str, object]:
+def _head(leg: CardRunLeg, limits: CardLimits, environment: dict[str, str], ground: CardGround) -> dict[str, object]:
     consumed = ground.consumed
     return {
         "packet_kind": consumed.packet.kind,
@@ -169,7 +169,7 @@ def _head(leg: NativeLeg, limits: NativeLimits, environment: dict[str, str], gro
     }
 
 
-def _argv(leg: NativeLeg, program: str, ground: CardGround) -> list[str]:
+def _argv(leg: CardRunLeg, program: str, ground: CardGround) -> list[str]:
     # Isolation ignores variables, so where compiled code goes is an option: a folder that this run made.
     cache = f"pycache_prefix={ground.plan.scratch / 'pycache-worker'}"
     started = exported_path(ground.code, module_role(program))
@@ -198,8 +198,8 @@ def _rank(rank: int, port: int, selected: tuple[Card, ...]) -> dict[str, str]:
     }
 
 
-def _limits(timeout_s: int, log_limit_mib: int, memory_mib: int | None) -> NativeLimits:
-    return NativeLimits(
+def _limits(timeout_s: int, log_limit_mib: int, memory_mib: int | None) -> CardLimits:
+    return CardLimits(
         timeout_s=timeout_s,
         stop_timeout_s=STOP_TIMEOUT_S,
         log_limit_bytes=log_limit_mib * MIB,

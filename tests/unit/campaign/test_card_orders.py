@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from labctl.campaign.native_orders import CardGround, NativePlan, make_native_order, open_card_ground
+from labctl.campaign.card_orders import CardGround, CardPlan, make_card_order, open_card_ground
 from labctl.campaign.order_maker import order_maker
 from labctl.campaign.roots import Roots
 from labctl.clock import SystemClock
@@ -14,8 +14,8 @@ from labctl.durable import make_folder, make_folders
 from labctl.errors import ManifestMismatch
 from labctl.marker import ConsumedPacket
 from labctl.packet.freeze import FreezeRequest, freeze_packet
+from labctl.records.card_order import ComponentOrder, ProbeOrder
 from labctl.records.devices import Discovery
-from labctl.records.native_order import ComponentOrder, ProbeOrder
 from labctl.rundir import RunPaths
 from tests.fakes.card_repository import CardRepository, make_card_repository, make_probe_repository
 from tests.fakes.consuming import consume
@@ -32,13 +32,13 @@ def consumed_packet(repository: CardRepository) -> ConsumedPacket:
     return consume(repository.authorization, packet)
 
 
-def opened(consumed: ConsumedPacket, root: Path) -> tuple[RunPaths, NativePlan]:
+def opened(consumed: ConsumedPacket, root: Path) -> tuple[RunPaths, CardPlan]:
     paths = RunPaths(root / "run")
     make_folders(paths.host)
     make_folders(paths.legs)
     make_folder(root / "scratch")
     roots = Roots.of_profile(consumed.packet.host, root)
-    return paths, NativePlan(roots=roots, scratch=root / "scratch", ambient=AMBIENT, clock=SystemClock())
+    return paths, CardPlan(roots=roots, scratch=root / "scratch", ambient=AMBIENT, clock=SystemClock())
 
 
 def orders(consumed: ConsumedPacket, root: Path) -> tuple[CardGround, list[ComponentOrder | ProbeOrder]]:
@@ -48,7 +48,7 @@ def orders(consumed: ConsumedPacket, root: Path) -> tuple[CardGround, list[Compo
     for index, leg in enumerate(consumed.order, start=1):
         files = paths.leg(index, leg)
         make_folder(files.root)
-        made.append(make_native_order(index, files, ground))
+        made.append(make_card_order(index, files, ground))
     return ground, made
 
 

@@ -41,7 +41,7 @@ HeadT = TypeVar("HeadT", bound=LegHead)
 
 
 @dataclass(frozen=True, slots=True)
-class NativeEvidence(Generic[HeadT]):
+class CardEvidence(Generic[HeadT]):
     """One run; `conflicts` is empty where every record agrees with every other."""
 
     packet: Packet

@@ -1,6 +1,6 @@
 """What synthetic component and probe runs have in common: packet, marker, cards, journal, and a real seal.
 
-A kind of run gives its legs' files; `NativeRun.seal(folder)` writes everything, closes each leg with its manifest and
+A kind of run gives its legs' files; `CardRun.seal(folder)` writes everything, closes each leg with its manifest and
 lets the real `seal_run` seal it. `edits[path]` changes the bytes of any file below `data/`, before manifests are made;
 `late_edits[path]` after them; `removed` leaves files out.
 """
@@ -90,7 +90,7 @@ def discovery_document(cards: list[Doc], filtered_by: dict[str, str], vendor: st
 
 
 @dataclass
-class NativeRun:
+class CardRun:
     """A run of some kind; see the module's documentation."""
 
     packet: Doc = field(default_factory=dict)

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from typing import assert_never
 
-from labctl.prereg.any_campaign import NativePreregistration
+from labctl.prereg.any_campaign import CardPreregistration
 from labctl.prereg.component_model import ComponentPreregistration, component_gate_id
 from labctl.prereg.probe_model import ProbePreregistration
 
 
-def native_lines(said: NativePreregistration) -> Iterator[str]:
+def card_lines(said: CardPreregistration) -> Iterator[str]:
     """Cards, and what runs on them."""
     cards = said.cards
     named = cards.identities if isinstance(cards.identities, str) else ", ".join(cards.identities)

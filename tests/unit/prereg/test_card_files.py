@@ -7,12 +7,12 @@ import pytest
 
 from labctl.errors import InvalidPreregistration
 from labctl.prereg.campaign_files import LoadedCampaign
+from labctl.prereg.card_files import LoadedCardCampaign, load_any_campaign
 from labctl.prereg.component_model import ComponentPreregistration
 from labctl.prereg.extents import extent_of
 from labctl.prereg.host_profile import HostProfile
 from labctl.prereg.load import load_any_preregistration, load_host_profile
-from labctl.prereg.native_files import LoadedNative, load_any_campaign
-from labctl.prereg.rules.fit import native_host_fits
+from labctl.prereg.rules.fit import card_host_fits
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "prereg"
 
@@ -26,7 +26,7 @@ def root(tmp_path: Path) -> Path:
 
 def test_a_component_comes_with_its_worker_and_inputs(root: Path) -> None:
     campaign = load_any_campaign(root / "good" / "component.yaml")
-    assert isinstance(campaign, LoadedNative)
+    assert isinstance(campaign, LoadedCardCampaign)
     names = [path.relative_to(root).as_posix() for path in campaign.paths()]
     assert names == ["good/component.yaml", "hosts/bench.yaml", "workers/tiny.py", "workers/tiny.json"]
     said = campaign.preregistration.model
@@ -37,7 +37,7 @@ def test_a_component_comes_with_its_worker_and_inputs(root: Path) -> None:
 
 def test_a_probe_has_one_leg_and_no_worker_file(root: Path) -> None:
     campaign = load_any_campaign(root / "good" / "probe.yaml")
-    assert isinstance(campaign, LoadedNative)
+    assert isinstance(campaign, LoadedCardCampaign)
     assert campaign.worker is None
     assert campaign.preregistration.model.order == ("probe",)
 
@@ -69,9 +69,9 @@ def test_a_worker_variable_is_not_passed_on_from_outside_as_well(root: Path) -> 
     profile = load_host_profile(root / "hosts" / "bench.yaml").model
     document = profile.model_dump_json(by_alias=True, exclude_none=True)
     passing = HostProfile.model_validate_json(document.replace("CUDA_VISIBLE_DEVICES", "NCCL_DEBUG"))
-    (finding,) = native_host_fits(said, passing)
+    (finding,) = card_host_fits(said, passing)
     assert finding.path == ("worker", "environment", "NCCL_DEBUG")
-    assert list(native_host_fits(said, profile)) == []
+    assert list(card_host_fits(said, profile)) == []
 
 
 @pytest.mark.parametrize(

@@ -157,7 +157,7 @@ PROBE: dict[str, Form] = {
 EVERY_KIND = ("LEG_STARTED.json", "exit.json")
 
 
-def native_form(kind: str, name: str) -> Form:
+def card_form(kind: str, name: str) -> Form:
     """The form of a record of a leg, by its file's name; any record where it has none."""
     if name in EVERY_KIND:
         return FORMS[name]

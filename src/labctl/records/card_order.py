@@ -24,7 +24,7 @@ from labctl.records.marker import Nonce
 from labctl.records.order import StartPaths
 
 
-class NativeLimits(FrozenModel):
+class CardLimits(FrozenModel):
     """Bounds on one leg."""
 
     timeout_s: int
@@ -39,7 +39,7 @@ class NativeLimits(FrozenModel):
     """Seconds without a byte on the lifeline after which the leg stops its tree."""
 
 
-class NativeOrder(FrozenModel):
+class CardOrder(FrozenModel):
     """What both kinds of orders say."""
 
     packet_kind: Literal["real", "rehearsal"]
@@ -66,7 +66,7 @@ class NativeOrder(FrozenModel):
     """The whole environment; for a probe without each rank's own."""
     paths: StartPaths
     """Folders."""
-    limits: NativeLimits
+    limits: CardLimits
     """Bounds."""
     code: str
     """The exported worker side; absolute, outside the run."""
@@ -105,7 +105,7 @@ class ComponentWork(FrozenModel):
     """Calls that must be refused, sizes that must stay inert."""
 
 
-class ComponentOrder(NativeOrder):
+class ComponentOrder(CardOrder):
     """One card's leg of a component campaign."""
 
     schema_id: Literal["labctl/component-order/1"] = Field(default="labctl/component-order/1", alias="schema")
@@ -120,7 +120,7 @@ class ComponentOrder(NativeOrder):
     """What is to be done on it."""
 
 
-class ProbeOrder(NativeOrder):
+class ProbeOrder(CardOrder):
     """The one leg of a probe."""
 
     schema_id: Literal["labctl/probe-order/1"] = Field(default="labctl/probe-order/1", alias="schema")
