@@ -1,6 +1,6 @@
 """What 20,000 simulated campaigns of 13 rows x 4 starts cost, from integer arrivals through every gate to the verdict.
 
-    python -m benchmarks.simulate [--campaigns N] [--json]
+python -m benchmarks.simulate [--campaigns N] [--json]
 """
 
 import argparse

@@ -28,4 +28,4 @@ class Cards(FrozenModel):
     count: Annotated[int, Field(ge=1, le=16)]
     """How many."""
     identities: Literal["discover"] | tuple[CardIdentity, ...]
-    """`discover`: the first that are found, by bus address; or the stable identity of each, in the order of the legs."""
+    """`discover`: the first found, by bus address; or the stable identity of each, in the order of the legs."""

@@ -60,8 +60,10 @@ def drawn_order(order: tuple[str, ...], mirror: Mirror | None, nonce: str) -> tu
 def with_order(tree: Any) -> Any:  # noqa: ANN401 (a campaign file's tree, before it has a type)
     """A campaign file's tree with the order written out where a design is named; a misspelt one is guessed."""
     schedule = tree.get("schedule") if isinstance(tree, dict) else None
-    named = schedule.get("design") if isinstance(schedule, dict) else None
-    if not isinstance(named, str) or "order" in schedule:
+    if not isinstance(schedule, dict) or "order" in schedule:
+        return tree
+    named = schedule.get("design")
+    if not isinstance(named, str):
         return tree
     meant = named if named in set(Design) else nearest(named, list(Design))
     return {**tree, "schedule": {**schedule, "order": list(order_of(Design(meant)))}} if meant else tree
