@@ -13,6 +13,9 @@ from labctl.analyze.component.seeds import derived_seed
 from labctl.analyze.gates.findings import Findings
 from labctl.records.component_row import BoundaryRecord, DrawnTensor, RowRecord, UniformDraw
 
+TELLING_BYTES = 16
+"""Smaller tensors may be zero, or alike in two rows, by chance."""
+
 
 def judge_complete_rows(findings: Findings, worked: Worked) -> None:
     """Judge the rows of one card."""
@@ -49,9 +52,10 @@ def judge_fresh(findings: Findings, every: Iterable[Worked]) -> None:
 
 
 def _fresh_digests(row: RowRecord) -> list[tuple[str, str]]:
-    drawn = [(f"input {one.tensor.name}", one.tensor.sha256) for one in row.inputs if isinstance(one.draw, UniformDraw)]
-    made = [(f"boundary {one.name}", one.control.sha256) for one in row.boundaries]
-    return [*drawn, *made, *((f"cache {one.index}", one.control.sha256) for one in row.caches)]
+    drawn = [(f"input {one.tensor.name}", one.tensor) for one in row.inputs if isinstance(one.draw, UniformDraw)]
+    made = [(f"boundary {one.name}", one.control) for one in row.boundaries]
+    made += [(f"cache {one.index}", one.control) for one in row.caches]
+    return [(what, tensor.sha256) for what, tensor in (*drawn, *made) if tensor.bytes >= TELLING_BYTES]
 
 
 def _judge_inputs(findings: Findings, where: str, row: RowRecord) -> None:
@@ -76,7 +80,7 @@ def _judge_pairs(findings: Findings, where: str, row: RowRecord) -> None:
         is_said = pair.first_difference is not None
         findings.equal("a first difference", place, pair.control.sha256 != pair.candidate.sha256, is_said)
         for side, tensor in (("control", pair.control), ("candidate", pair.candidate)):
-            is_constant = tensor.sha256 == _zeros_sha256(tensor.bytes)
+            is_constant = tensor.bytes >= TELLING_BYTES and tensor.sha256 == _zeros_sha256(tensor.bytes)
             findings.equal(f"{side} of zeros only", place, expected=False, observed=is_constant)
     challenges = Counter(pair.challenge_sha256 for _, pair in pairs)
     plain = {pair.candidate.sha256 for _, pair in pairs}

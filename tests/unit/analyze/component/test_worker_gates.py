@@ -296,6 +296,14 @@ def test_a_buffer_may_be_made_where_the_control_had_just_been() -> None:
     assert failed_alone(script) == set()
 
 
+def test_a_tensor_of_a_few_bytes_may_be_zero_and_alike_in_two_rows() -> None:
+    script = WorkerScript(1)
+    for row in (4, 5):
+        for side in ("control", "candidate"):
+            pair(script, "rope_k", row)[side].update(bytes=8, sha256=sha256_hex(bytes(8)))
+    assert {name for name, one in judged(script).items() if one.misses} == {"layouts"} == failed_alone(script)
+
+
 def test_one_bit_is_named_by_card_arm_row_boundary_layer_index_and_bits() -> None:
     script = WorkerScript(1)
     one_bit(script)
