@@ -90,8 +90,9 @@ def _pairs_of(gate: Gate, where: str, row: Doc) -> None:
         gate.same(where, f"{pair['name']}: a first difference", digests[0] != digests[1], is_told)
         zeros = [side for side in ("control", "candidate") if _is_zeros(pair[side])]
         gate.same(where, f"{pair['name']}: zeros only", [], zeros)
-    challenges = {pair["challenge_sha256"] for pair in pairs} - {pair["candidate"]["sha256"] for pair in pairs}
-    gate.same(where, "challenged digests of their own", len(pairs), len(challenges))
+    both = {(pair["candidate"]["sha256"], pair["challenge_sha256"]) for pair in pairs}
+    told = {digest for one in both for digest in one}
+    gate.same(where, "digests, plain and challenged, one for one", 2 * len(both), len(told))
 
 
 def _is_zeros(tensor: Doc) -> bool:

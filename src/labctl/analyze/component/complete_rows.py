@@ -1,6 +1,5 @@
 """Gate `complete_rows`: every planned row is there once, on fresh inputs that the seed gives, with every tensor."""
 
-from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
 from hashlib import sha256
@@ -82,10 +81,16 @@ def _judge_pairs(findings: Findings, where: str, row: RowRecord) -> None:
         for side, tensor in (("control", pair.control), ("candidate", pair.candidate)):
             is_constant = tensor.bytes >= TELLING_BYTES and tensor.sha256 == _zeros_sha256(tensor.bytes)
             findings.equal(f"{side} of zeros only", place, expected=False, observed=is_constant)
-    challenges = Counter(pair.challenge_sha256 for _, pair in pairs)
-    plain = {pair.candidate.sha256 for _, pair in pairs}
-    repeated = [digest for digest, count in challenges.items() if count > 1 or digest in plain]
-    findings.equal("challenged digests that are not digests of their own", where, [], repeated)
+    _judge_challenges(findings, where, [pair for _, pair in pairs])
+
+
+def _judge_challenges(findings: Findings, where: str, pairs: list[BoundaryRecord]) -> None:
+    """Content and challenged content have digests of their own, one for one: equal boundaries are possible."""
+    both = {(pair.candidate.sha256, pair.challenge_sha256) for pair in pairs}
+    plain, challenged = {one for one, _ in both}, {other for _, other in both}
+    counts = (len(both), len(both), len(both), 0)
+    found = (len(both), len(plain), len(challenged), len(plain & challenged))
+    findings.equal("digests, plain and challenged, one for one", where, counts, found)
 
 
 def _judge_caches(findings: Findings, worked: Worked, row: RowRecord) -> None:

@@ -176,7 +176,7 @@ SPOILS: list[tuple[str, str, Spoil]] = [
     ("complete_rows", "inputs after both sides ran", lambda s: s.rows[2]["inputs_after"].__setitem__(0, "0" * 64)),
     ("complete_rows", "a first difference", lambda s: pair(s).update(first_difference=difference([0, 0, 0, 0]))),
     ("complete_rows", "control of zeros only", zeros),
-    ("complete_rows", "challenged digests that are not digests of their own", replayed_digest),
+    ("complete_rows", "digests, plain and challenged, one for one", replayed_digest),
     ("complete_rows", "digest of what the row did not write", lambda s: cache(s).update(rest_sha256="0" * 64)),
     ("complete_rows", "a sample", lambda s: s.rows[2].update(sample=None)),
     ("complete_rows", "the cache of the sample", other_sample),
@@ -292,6 +292,17 @@ def test_a_buffer_may_be_made_where_the_control_had_just_been() -> None:
     script = WorkerScript(1)
     one = pair(script, "normalized_states", 4)  # the first use of this size
     one["control"].update({name: one["candidate"][name] for name in ("data_ptr", "storage_ptr")})
+    assert not any(found.misses for found in judged(script).values())
+    assert failed_alone(script) == set()
+
+
+def test_two_boundaries_of_a_row_may_be_equal_but_not_challenged_otherwise() -> None:
+    script = WorkerScript(1)
+    first, second = pair(script, "projected_k"), pair(script, "rope_k")
+    for side in ("control", "candidate"):
+        second[side]["sha256"] = first[side]["sha256"]
+    assert failed_alone(script) == {"complete_rows"}
+    second["challenge_sha256"] = first["challenge_sha256"]
     assert not any(found.misses for found in judged(script).values())
     assert failed_alone(script) == set()
 
