@@ -1,9 +1,10 @@
 """Run the fault suite at full counts and write docs/fault-results.md: `python scripts/faults.py [SECTION ...]`.
 
-Without a section all of them run, which takes about half an hour. What each section found is kept in .labctl/faults/,
+Without a section all of them run, which takes about an hour. What each section found is kept in .labctl/faults/,
 so that one section can be repeated; each says when and on which commit it ran. `document` only writes it again.
 """
 
+import argparse
 import json
 import os
 import subprocess
@@ -11,9 +12,10 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 TOP = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TOP))
@@ -131,18 +133,21 @@ def run_section(section: Section) -> None:
 
 
 def write_document() -> None:
-    """Write the document from what every section found last."""
+    """Write the document from what every section found last; while one has never run here, leave it as it is."""
+    found = {section: FOUND / f"{section.__name__}.json" for section in SECTIONS}
+    if missing := [section.__name__ for section, path in found.items() if not path.exists()]:
+        raise SystemExit(f"{DOCUMENT.name}: expected every section to have run here, never ran {', '.join(missing)}")
     parts = [
         "# What the fault suite found\n\nWritten by `make faults`; each table says when and on which commit it ran.\n"
     ]
-    for section in SECTIONS:
-        path = FOUND / f"{section.__name__}.json"
-        if path.exists():
-            found = json.loads(path.read_text())
-            stamp = f"{found['date']}, commit {found['commit']}, {found['seconds']} s."
-            title = section.__name__.replace("_", " ").capitalize()
-            parts.append(f"## {title}\n\n{section.__doc__}\n\n{stamp}\n\n" + "\n".join(map(_table, found["tables"])))
+    parts += [_described(section, json.loads(path.read_text())) for section, path in found.items()]
     DOCUMENT.write_text("\n".join(parts))
+
+
+def _described(section: Section, found: dict[str, Any]) -> str:
+    stamp = f"{found['date']}, commit {found['commit']}, {found['seconds']} s."
+    title = section.__name__.replace("_", " ").capitalize()
+    return f"## {title}\n\n{section.__doc__}\n\n{stamp}\n\n" + "\n".join(map(_table, found["tables"]))
 
 
 def _injected(target: Target, scratch: Path) -> list[Rows]:
@@ -207,10 +212,21 @@ def _git(*arguments: str) -> str:
     return subprocess.run(["git", *arguments], cwd=TOP, capture_output=True, text=True, check=True).stdout.strip()
 
 
+def main(arguments: Sequence[str]) -> None:
+    """Run the named sections, or all, and write the document; an unknown name is a usage error and writes nothing."""
+    names = {section.__name__: section for section in SECTIONS}
+    parser = argparse.ArgumentParser(prog="faults.py", description=__doc__, usage="%(prog)s [-h] [SECTION ...]")
+    parser.add_argument("sections", nargs="*", metavar="SECTION", help=f"{', '.join(names)}, or document")
+    chosen = parser.parse_args(arguments).sections
+    if unknown := sorted(set(chosen) - {*names, "document"}):
+        known = ", ".join((*names, "document"))
+        parser.exit(2, f"faults.py: expected sections of {known}, got {', '.join(unknown)}; see --help\n")
+    for name, section in names.items():
+        if not chosen or name in chosen:
+            run_section(section)
+    write_document()
+
+
 if __name__ == "__main__":
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
-    chosen = set(sys.argv[1:])
-    for one in SECTIONS:
-        if not chosen or one.__name__ in chosen:
-            run_section(one)
-    write_document()
+    main(sys.argv[1:])
