@@ -1,12 +1,14 @@
 """Simulated campaigns go through the real gates: what is drawn decides, and nothing else differs."""
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy.stats import binomtest, ttest_ind
 
 from labctl.analyze.gates.judge import judge_gates
+from labctl.packet.lane import lucky_pass_chance
 from labctl.prereg.designs import Design, order_of
 from labctl.records.verdict import GateResult, VerdictKind
 from labctl.simulate.catalogue import Section
@@ -69,6 +71,15 @@ def test_the_default_rules_see_the_planned_effect_and_let_hardly_any_null_pass()
     assert wanted[RuleSet.DEFAULT] >= 190
     assert null[RuleSet.DEFAULT] <= 2
     assert null[RuleSet.NAIVE] > 5
+
+
+def test_of_twenty_null_campaigns_some_pass_a_rule_of_five_percent_and_the_lane_says_how_likely_that_is() -> None:
+    attempts = 20
+    job = Job(Cell(0.2, 0.3), (RuleSet.DEFAULT, RuleSet.NAIVE), attempts, (1,))
+    passed = passes_of(job)
+    assert passed[RuleSet.NAIVE] > 0
+    assert passed[RuleSet.DEFAULT] == 0
+    assert lucky_pass_chance(Fraction(1, 20), attempts) == pytest.approx(0.6415, abs=1e-4)
 
 
 def test_a_u_shaped_drift_passes_for_an_effect_with_four_starts_alone() -> None:
