@@ -16,6 +16,13 @@ INTERVAL = "idle-interval"
 INTERVAL_SUMMARY = f"{INTERVAL}/summary.txt"
 FOLDER_DIGESTS = ".sha256"
 """Beside a folder lies its list of digests, under the folder's name with this at its end."""
+FILES_OF_A_START = frozenset(
+    {
+        *(BENCH, BENCH_EXTRACT, EXACTNESS, BEFORE, AFTER, IDENTITY, ENVIRONMENT, LOG, STATUS, CLEANUP),
+        *(IDLE_BEFORE, IDLE_AFTER),
+    }
+)
+"""A folder that holds none of these is no start's."""
 
 DRAFT_LENGTH = "num_speculative_tokens"
 NOT_A_RECORD = "measurement_leg_not_record_leg"

@@ -278,5 +278,5 @@ METRICS: tuple[Metric, ...] = (
 def find_metric(name: str) -> Metric | None:
     """The metric of an id; `survival_3` is found as `survival_N`."""
     generic = name.rstrip("0123456789")
-    wanted = {name, f"{generic}N"} if generic.endswith("_") else {name}
+    wanted = {name, f"{generic}N"} if generic.endswith("_") and generic != name else {name}
     return next((metric for metric in METRICS if metric.id in wanted), None)

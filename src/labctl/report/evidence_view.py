@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from labctl.records.evidence_view import EvidenceView
+from labctl.records.verdict import Figure
 from labctl.report.escape import plain
 from labctl.report.numbers import short
 
@@ -38,15 +39,18 @@ def _lines(view: EvidenceView) -> Iterator[str]:
 def _metrics(view: EvidenceView) -> Iterator[str]:
     found = {one.name: one for one in view.metrics}
     if {"accepted_tokens", "draft_tokens", "drafts"} <= found.keys():
-        counts = [f"{int(found[name].value):,}" for name in ("accepted_tokens", "draft_tokens", "drafts")]
+        counts = [_grouped(found[name]) for name in ("accepted_tokens", "draft_tokens", "drafts")]
         rates = [
             f"{float(found[name].decimal):.4f}" for name in ("accepted_per_cycle", "emitted_per_cycle") if name in found
         ]
         yield f"{counts[0]} accepted of {counts[1]} drafted in {counts[2]} cycles: {' accepted, '.join(rates)} emitted"
     for one in view.metrics:
         where = f" ({one.where})" if one.where else ""
-        value = f"{int(one.value):,}" if one.unit in GROUPED and one.value.isdecimal() else short(one)
-        yield f"{one.name}{where} {value} {one.unit}"
+        yield f"{one.name}{where} {_grouped(one)} {one.unit}"
+
+
+def _grouped(one: Figure) -> str:
+    return f"{int(one.value):,}" if one.unit in GROUPED and one.value.isdecimal() else short(one)
 
 
 def _section(title: str, lines: Iterator[str] | tuple[str, ...]) -> Iterator[str]:

@@ -32,4 +32,5 @@ def test_a_numbered_metric_is_found_and_an_unknown_one_is_not() -> None:
     assert found is not None
     assert found.id == "survival_N"
     assert find_metric("survival") is None
+    assert find_metric("survival_") is None
     assert find_metric("p") is None

@@ -26,8 +26,7 @@ Topology = tuple[str, str, tuple[tuple[str, str], ...]]
 
 def look_at_log(folder: StartFolder, engine: EngineVocabulary, identity: Mapping[str, str]) -> tuple[str, ...]:
     """Audit the log, line by line; gives the names of variables that the server did not know."""
-    if LOG not in folder.names:
-        folder.draft.missing.append(f"{LOG}: fallbacks, exceptions, graphs and what else only a log tells")
+    if not folder.is_there(LOG, "fallbacks, exceptions, graphs and what else only a log tells"):
         return ()
     capacity = [] if engine.kv_capacity_pattern is None else [engine.kv_capacity_pattern]
     own = [TOPOLOGY, COMPILED_WHILE_SERVING, UNKNOWN_VARIABLE, SERVER_VERSION, LEAKED_MEMORY, CR]

@@ -1,6 +1,8 @@
 """A folder that another lab left is looked at by the formulas of sealed runs, and every doubt is named."""
 
 import json
+import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -8,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from labctl.analyze.foreign.folder import MOST_FILES
 from labctl.analyze.foreign.inspect_folder import inspect_folder
 from labctl.errors import NotFound
 from labctl.records.evidence_view import EvidenceView
 from labctl.report.evidence_view import view_lines
+from tests.fakes.run_builder import RunBuilder
 from tests.fakes.start_folder import IDENTITY, LOG, StartFolder, bench, teachers
 
 Spoil = Callable[[StartFolder], object]
@@ -260,6 +264,33 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
     assert [one.what for one in inspect_folder(root).findings if one.where == "status.txt"] != []
 
 
+def test_a_log_that_is_a_link_proves_nothing(tmp_path: Path) -> None:
+    root = StartFolder().write(tmp_path)
+    clean = tmp_path / "clean.log"
+    clean.write_bytes(LOG)
+    (root / "server.log").unlink()
+    (root / "server.log").symlink_to(clean)
+    view = inspect_folder(root)
+    told = [one.what for one in view.findings if one.where == "server.log"]
+    assert "cannot be read: expected a regular file, got a link or another kind" in told
+    assert "lines of an exception, an error or a fallback" not in [check.what for check in view.checks]
+
+
+def test_a_pipe_in_a_files_place_is_told_and_not_waited_for(tmp_path: Path) -> None:
+    root = StartFolder().write(tmp_path)
+    (root / "status.txt").unlink()
+    os.mkfifo(root / "status.txt")
+    assert [one.what for one in inspect_folder(root).findings if one.where == "status.txt"] != []
+
+
+def test_half_a_round_is_shown_and_no_crash(tmp_path: Path) -> None:
+    root = StartFolder().write(tmp_path)
+    after = root / "metrics-after-suite.prom"
+    drafts = re.compile(rb"(spec_decode_num_drafts_total\S*) \S+")
+    after.write_bytes(drafts.sub(rb"\1 0.5", after.read_bytes()))
+    assert any("300 drafted in 0.5 cycles" in line for line in view_lines(inspect_folder(root)))
+
+
 def test_a_status_without_a_status_is_no_check(tmp_path: Path) -> None:
     view = viewed(tmp_path, put("status.txt", b"all well\n"))
     assert "status of the start" not in [check.what for check in view.checks]
@@ -302,6 +333,29 @@ DRAFTS = ("drafts", "draft_tokens", "accepted_tokens")
 def test_a_folder_of_nothing_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="a folder of evidence"):
         inspect_folder(tmp_path / "nowhere")
+
+
+def test_a_folder_that_no_start_left_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_bytes(b"x")
+    with pytest.raises(NotFound, match="got 1 files, none of which is named as a file of a start"):
+        inspect_folder(tmp_path)
+    with pytest.raises(NotFound, match="got a file; name the folder"):
+        inspect_folder(tmp_path / "notes.txt")
+
+
+def test_a_tree_of_very_many_files_is_refused(tmp_path: Path) -> None:
+    root = StartFolder().write(tmp_path)
+    for number in range(MOST_FILES):
+        (root / f"{number}").touch()
+    with pytest.raises(NotFound, match="got more than 10000 files"):
+        inspect_folder(root)
+
+
+def test_a_run_of_labctls_own_is_not_taken_for_another_labs_evidence(tmp_path: Path) -> None:
+    builder = RunBuilder(stops=False)
+    builder.seal(tmp_path)
+    with pytest.raises(NotFound, match="a run of labctl's own; run `labctl runs show"):
+        inspect_folder(builder.root)
 
 
 def test_the_terminal_says_first_that_it_is_no_sealed_run_and_writes_nothing(tmp_path: Path) -> None:
