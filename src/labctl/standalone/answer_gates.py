@@ -185,7 +185,7 @@ def _speculation(gate: Gate, run: Run, leg: Leg, tokens: int) -> None:
         gate.note(name, "share", acceptance_rate=accepted / proposed)
     if drafts:
         gate.note(name, "tokens", accepted_per_cycle=accepted / drafts, emitted_per_cycle=1 + accepted / drafts)
-        if (seconds := leg.grown("request_decode_time_sum", run.off)) is not None:
+        if drafts > 0 and (seconds := leg.grown("request_decode_time_sum", run.off)) is not None:
             gate.note(name, "ms", cycle_ms=seconds * 1000 / drafts)
 
 
@@ -201,7 +201,7 @@ def _survival(gate: Gate, leg: Leg, drafts: Fraction) -> None:
     gate.same(leg.name, "survival never rises", sorted(survival, reverse=True), survival)
     if len(survival) >= FLAT_POSITIONS and survival[0] > 0:
         gate.note(leg.name, "share", survival_last_over_first=survival[-1] / survival[0])
-    if drafts:
+    if drafts > 0:
         gate.note(leg.name, "share", **{f"survival_{at}": value / drafts for at, value in enumerate(survival)})
 
 

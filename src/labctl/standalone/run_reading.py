@@ -80,6 +80,7 @@ class Leg:
     postflight: Doc | None = None
     exit: Doc | None = None
     counters: tuple[Counters, Counters] | None = None
+    after: Counters | None = None
     log: bytes | None = None
     maps: bytes | None = None
     rows: list[Row] = field(default_factory=list)
@@ -252,12 +253,16 @@ class Run:
         leg.log, leg.maps = (self._take(at + name, why) for name in ("server.log", "maps.txt"))
         self._take(f"{at}leg.log", why)
         texts = [self._take(f"{at}metrics-{when}.prom", why) for when in ("before", "after")]
-        try:
-            sides = [read_counters(data, self.engine["counters"]) for data in texts if data is not None]
-            leg.counters = (sides[0], sides[1]) if len(sides) == len(texts) else None
-        except ValueError as error:
-            self.problems.append(problem("RECORD_FORM", f"data/{at}metrics", "Prometheus text", str(error)[:160]))
+        before, leg.after = (self._counters(f"data/{at}metrics", data) for data in texts)
+        leg.counters = None if before is None or leg.after is None else (before, leg.after)
         self._load_rows(leg, [path for path in below.values() if path.endswith(".reads.jsonl")])
+
+    def _counters(self, where: str, data: bytes | None) -> Counters | None:
+        try:
+            return None if data is None else read_counters(data, self.engine["counters"])
+        except ValueError as error:
+            self.problems.append(problem("RECORD_FORM", where, "Prometheus text", str(error)[:160]))
+            return None
 
     def _load_rows(self, leg: Leg, paths: list[str]) -> None:
         for path in sorted(paths):

@@ -150,7 +150,7 @@ def kv_capacity(gate: Gate, run: Run, said: Doc) -> None:
 
 def kv_capacity_tokens(run: Run, leg: Leg) -> int | None:
     """Tokens that the cache holds: by the metric, else by the log's smallest word on it."""
-    samples = leg.counters[1].get("cache_config", {}) if leg.counters else {}
+    samples = (leg.after or {}).get("cache_config", {})
     product = Fraction(0)
     for labels, engines in samples.items():
         stated = dict(labels).get("kv_cache_size_tokens", "")

@@ -265,3 +265,18 @@ def test_capacity_is_read_from_the_log_where_no_metric_says_it(tmp_path: Path) -
     (gate,) = (gate for gate in one.gates if gate.kind == "kv_capacity")
     assert [figure.value for figure in gate.figures] == ["110990"] * 4
     assert gate.result is GateResult.PASSED
+
+
+ODD_COUNTERS: list[tuple[Gate, Spoil]] = [
+    (CAPACITY, lambda b: b.leg("A2").before.update(draft_tokens=-1.0)),  # one side cannot be read, the other can
+    (SHAPE, lambda b: b.leg("B2").before.update(drafts=1000.0)),  # fewer rounds after than before
+]
+
+
+@pytest.mark.parametrize(("gate", "spoil"), ODD_COUNTERS, ids=["half-readable", "shrinking"])
+def test_counters_that_make_no_sense_are_told_alike_by_both(gate: Gate, spoil: Spoil, tmp_path: Path) -> None:
+    builder = registered((gate,))
+    spoil(builder)
+    one, other = both(builder, tmp_path)
+    assert disagreements(one, other) == ()
+    assert one.verdict is not VerdictKind.EXPLORATORY_PASS
