@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from labctl.analyze.evidence import is_closed_in
 from labctl.errors import Problem
 from labctl.packet.model import Packet
 from labctl.prereg.any_campaign import registered_order
-from labctl.protocol import Event
 from labctl.records.devices import Discovery
 from labctl.records.leg import LegExit, StopCause
 from labctl.records.marker import Marker
@@ -68,6 +68,4 @@ class CardEvidence(Generic[HeadT]):
 
     def was_cut_short(self, leg: str) -> bool:
         """Whether a leg belongs to an aborted run whose journal never closes it: it may hold half of anything."""
-        return self.is_aborted and not any(
-            entry.event is Event.LEG_CLOSED and entry.leg == leg for entry in self.journal
-        )
+        return self.is_aborted and not is_closed_in(self.journal, leg)

@@ -85,9 +85,7 @@ class RunEvidence:
 
     def was_cut_short(self, leg: str) -> bool:
         """Whether a leg belongs to an aborted run whose journal never closes it: it may hold half of anything."""
-        return self.is_aborted and not any(
-            entry.event is Event.LEG_CLOSED and entry.leg == leg for entry in self.journal
-        )
+        return self.is_aborted and not is_closed_in(self.journal, leg)
 
     def arm(self, arm: Arm) -> tuple[LegEvidence, ...]:
         """The starts of one arm, in order."""
@@ -96,6 +94,11 @@ class RunEvidence:
     def pairs(self) -> tuple[tuple[LegEvidence, LegEvidence], ...]:
         """A1 with B1, A2 with B2, and so on, as far as both are there."""
         return tuple(zip(self.arm(Arm.CONTROL), self.arm(Arm.CANDIDATE), strict=False))
+
+
+def is_closed_in(journal: Iterable[JournalEntry], leg: str) -> bool:
+    """Whether a journal closes a leg."""
+    return any(entry.event is Event.LEG_CLOSED and entry.leg == leg for entry in journal)
 
 
 def conflict(where: str, expected: object, got: object) -> Problem:

@@ -7,7 +7,7 @@ from labctl.prereg.campaign_file import Attempt, Loaded
 from labctl.prereg.gate_kinds import CleanLog
 from labctl.prereg.host_profile import HostProfile
 from labctl.prereg.load import try_host_profile, try_preregistration, try_suite
-from labctl.prereg.model import GitSource, Preregistration, TeacherOracle
+from labctl.prereg.model import Preregistration, TeacherOracle
 from labctl.prereg.model_manifest import ModelManifest, try_model_manifest
 from labctl.prereg.named_files import NamedFiles
 from labctl.prereg.noise import NoiseRecord
@@ -79,11 +79,7 @@ def _campaign(files: NamedFiles[Preregistration]) -> LoadedCampaign | None:
     noise: Attempt[NoiseRecord] = Attempt(None, ())
     if said.power is not None:
         noise = files.read(("power", "noise_record"), said.power.noise_record, try_noise_record)
-    patches = {
-        index: files.series(("sources", index, "patches"), source.patches)
-        for index, source in enumerate(said.sources)
-        if isinstance(source, GitSource)
-    }
+    patches = files.patches(said.sources)
     good_logs = _good_logs(files)
     _hold_together(files, host, suite, oracle)
     if noise.loaded is not None:

@@ -10,7 +10,6 @@ from labctl.prereg.component_model import ComponentPreregistration
 from labctl.prereg.host_profile import HostProfile
 from labctl.prereg.kinds import kind_of
 from labctl.prereg.load import try_component, try_host_profile, try_probe
-from labctl.prereg.model import GitSource
 from labctl.prereg.named_files import NamedFiles
 from labctl.prereg.rules.fit import card_host_fits
 
@@ -71,11 +70,7 @@ def _campaign(files: NamedFiles[CardPreregistration]) -> LoadedCardCampaign | No
         worker = files.here(("worker", "file"), said.worker.file)
         inputs = [files.here(("files", index), name) for index, name in enumerate(said.files)]
     signers = files.here(("reviews", "allowed_signers"), said.reviews.allowed_signers)
-    patches = {
-        index: files.series(("sources", index, "patches"), source.patches)
-        for index, source in enumerate(said.sources)
-        if isinstance(source, GitSource)
-    }
+    patches = files.patches(said.sources)
     if host.loaded is None:
         return None
     files.add(card_host_fits(said, host.loaded.model))

@@ -1,7 +1,7 @@
 """The files that a preregistration names, below one root, and the problems met in reading them."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, NoReturn, TypeVar
@@ -11,6 +11,7 @@ from labctl.errors import InvalidPreregistration, Problem
 from labctl.frozen import FrozenModel
 from labctl.prereg.campaign_file import Attempt, Loaded
 from labctl.prereg.finding import Finding, before_others
+from labctl.prereg.model import GitSource, Source
 from labctl.prereg.places import TreePath
 
 NamedT = TypeVar("NamedT", bound=FrozenModel)
@@ -51,6 +52,14 @@ class NamedFiles(Generic[PreregistrationT]):
             do = "write the series with `git format-patch BASE..COMMIT -o FOLDER`"
             self.problems.append(Problem(Code.BAD_PATH, where, expected, got, do))
         return patches
+
+    def patches(self, sources: Iterable[Source]) -> dict[int, tuple[Path, ...]]:
+        """The patches of each source that is a git commit, by the source's place in its list."""
+        return {
+            index: self.series(("sources", index, "patches"), source.patches)
+            for index, source in enumerate(sources)
+            if isinstance(source, GitSource)
+        }
 
     def _is_here(self, key: TreePath, name: str) -> bool:
         if not self._is_inside(key, name):

@@ -17,6 +17,14 @@ def read_lines(adapter: TypeAdapter[Line], data: bytes, where: str) -> tuple[Lin
     Raises:
         MalformedRecord: with every problem of the file.
     """
+    lines, problems = parse_lines(adapter, data, where)
+    if problems:
+        raise MalformedRecord(problems)
+    return tuple(lines)
+
+
+def parse_lines(adapter: TypeAdapter[Line], data: bytes, where: str) -> tuple[list[Line], list[Problem]]:
+    """The lines that could be read, and every problem of the file."""
     lines: list[Line] = []
     problems: list[Problem] = []
     for number, text in enumerate(data.splitlines(keepends=True), start=1):
@@ -30,9 +38,7 @@ def read_lines(adapter: TypeAdapter[Line], data: bytes, where: str) -> tuple[Lin
         if line.canonical() != text:
             problems.append(_problem(place, "the canonical form of the line", repr(text)[:80]))
         lines.append(line)
-    if problems:
-        raise MalformedRecord(problems)
-    return tuple(lines)
+    return lines, problems
 
 
 def _line_problems(error: ValidationError, place: str) -> list[Problem]:

@@ -9,11 +9,12 @@ import re
 from itertools import pairwise
 from typing import Annotated, Literal, assert_never
 
-from pydantic import AfterValidator, Field, NonNegativeInt, PositiveInt, TypeAdapter, ValidationError
+from pydantic import AfterValidator, Field, NonNegativeInt, PositiveInt, TypeAdapter
 
 from labctl.codes import Code
 from labctl.errors import MalformedRecord, Problem
 from labctl.frozen import FrozenModel, SafeName
+from labctl.records.lines import parse_lines
 
 ORDER = re.compile(r"OS(CW*R*)?X")
 LETTERS = {"opened": "O", "connect_started": "S", "connected": "C", "sent": "W", "read": "R", "closed": "X"}
@@ -176,7 +177,7 @@ def read_wire_row(reads_bytes: bytes, wire_bytes: bytes, where: str) -> WireRow:
     Raises:
         MalformedRecord: with every problem of the two files.
     """
-    lines, problems = _parse(reads_bytes, where)
+    lines, problems = parse_lines(_LINE, reads_bytes, where)
     if not problems:
         problems = [*_order_problems(lines, where), *_length_problems(lines, wire_bytes, where)]
         problems += [*_stamp_problems(lines, where), *_ending_problems(lines, where)]
@@ -195,34 +196,6 @@ def _row(lines: list[Line], received: bytes) -> WireRow:
         closed=next(line for line in lines if isinstance(line, RowClosed)),
         received=received,
     )
-
-
-def _parse(data: bytes, where: str) -> tuple[list[Line], list[Problem]]:
-    lines: list[Line] = []
-    problems: list[Problem] = []
-    for number, text in enumerate(data.splitlines(keepends=True), start=1):
-        place = f"{where}:{number}"
-        try:
-            line = _LINE.validate_json(text)
-        except ValidationError as error:
-            problems.extend(_line_problems(error, place))
-            continue
-        # One byte form for one value: this also refuses equal keys, spaces and escapes that JSON would let pass.
-        if line.canonical() != text:
-            problems.append(_problem(place, "the canonical form of the line", repr(text)[:80]))
-        lines.append(line)
-    return lines, problems
-
-
-def _line_problems(error: ValidationError, place: str) -> list[Problem]:
-    return [
-        _problem(
-            f"{place}: {'.'.join(str(part) for part in issue['loc']) or 'line'}",
-            issue["msg"],
-            repr(issue["input"])[:80],
-        )
-        for issue in error.errors(include_url=False)
-    ]
 
 
 def _order_problems(lines: list[Line], where: str) -> list[Problem]:

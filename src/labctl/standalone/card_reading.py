@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from .card_forms import DISCOVERY, card_form
 from .record_forms import require, require_form
 from .run_conflicts import journal_contradictions
-from .run_reading import NAME, Run
-from .sealed_files import Broken, Doc, canonical, document, manifest_of, need, parts_sha256, problem, sha256, unequal
+from .run_reading import Run
+from .sealed_files import Broken, Doc, canonical, document, manifest_of, need, problem, sha256, unequal
 from .start_conflicts import host_contradictions
 
 
@@ -53,7 +53,8 @@ class CardRun(Run):
         self.legs = []
         folders = {name.split("/")[1] for name in files if name.startswith("legs/")}
         if folders or not self.is_aborted:
-            self._hold_inputs()
+            self._hold_inputs({})
+            self._load_approvals()
         self._load_journal()
         self.outcome, self.answers = self._load_outcome()
         self.host: dict[str, Doc | None] = {}
@@ -93,19 +94,6 @@ class CardRun(Run):
             return None
         self.problems += unequal(f"data/{name}", ("form", found and canonical(found), data))
         return found
-
-    def _hold_inputs(self) -> None:
-        pinned = {f"packet/inputs/{one['role']}": one["sha256"] for one in self.packet["files"]}
-        pinned["packet/prereg.yaml"] = self.packet["prereg_yaml_sha256"]
-        analyzers = {one["name"]: one["sha256"] for one in self.packet["analyzers"]}
-        copies = {name[10:]: data for name, data in self.files.items() if name.startswith("analyzers/")}
-        self.problems += unequal("data", ("analyzers", analyzers.get(NAME, ""), parts_sha256(copies)))
-        surplus = {name for name in self.files if name.startswith("packet/inputs/")} - pinned.keys()
-        self.problems += unequal("data", ("inputs that the packet does not pin", set(), surplus))
-        for name in sorted(pinned):
-            found = sha256(self.files[name]) if name in self.files else None
-            self.problems += unequal("data", (name, pinned[name], found))
-        self._load_approvals()
 
     def _load_card_leg(self, leg: CardRunLeg) -> None:
         at = f"legs/{leg.folder}/"

@@ -171,17 +171,7 @@ class Run:
 
     def _load_inputs(self) -> list[Told] | None:
         need(self.files, "packet/inputs/suite.yaml")
-        pinned = {f"packet/inputs/{one['role']}": one["sha256"] for one in self.packet["files"]}
-        pinned["packet/prereg.yaml"] = self.packet["prereg_yaml_sha256"]
-        pinned["packet/engine.json"] = self.packet["engine_sha256"]
-        analyzers = {one["name"]: one["sha256"] for one in self.packet["analyzers"]}
-        copies = {name[10:]: data for name, data in self.files.items() if name.startswith("analyzers/")}
-        self.problems += unequal("data", ("analyzers", analyzers.get(NAME, ""), parts_sha256(copies)))
-        surplus = {name for name in self.files if name.startswith("packet/inputs/")} - pinned.keys()
-        self.problems += unequal("data", ("inputs that the packet does not pin", set(), surplus))
-        for name in sorted(pinned):
-            found = sha256(self.files[name]) if name in self.files else None
-            self.problems += unequal("data", (name, pinned.get(name), found))
+        self._hold_inputs({"packet/engine.json": self.packet["engine_sha256"]})
         has_teacher = self.prereg["oracle"] != "first_control"
         oracle = self._record("packet/inputs/oracle.json", "taught") if has_teacher else None
         self._load_approvals()
@@ -190,6 +180,19 @@ class Run:
             return None
         given = [{name: value for name, value in row.items() if value is not None} for row in oracle["rows"]]
         return [tuple(row.get(name, UNTOLD) for name in names) for row in given]
+
+    def _hold_inputs(self, more: Mapping[str, str]) -> None:
+        """Hold the analyzers and every small file against the packet, and against `more` that its kind pins."""
+        pinned = {**more} | {f"packet/inputs/{one['role']}": one["sha256"] for one in self.packet["files"]}
+        pinned["packet/prereg.yaml"] = self.packet["prereg_yaml_sha256"]
+        analyzers = {one["name"]: one["sha256"] for one in self.packet["analyzers"]}
+        copies = {name[10:]: data for name, data in self.files.items() if name.startswith("analyzers/")}
+        self.problems += unequal("data", ("analyzers", analyzers.get(NAME, ""), parts_sha256(copies)))
+        surplus = {name for name in self.files if name.startswith("packet/inputs/")} - pinned.keys()
+        self.problems += unequal("data", ("inputs that the packet does not pin", set(), surplus))
+        for name in sorted(pinned):
+            found = sha256(self.files[name]) if name in self.files else None
+            self.problems += unequal("data", (name, pinned[name], found))
 
     def _load_approvals(self) -> None:
         there = {sha256(data) for name, data in self.files.items() if name.startswith("packet/approvals/")}

@@ -1,6 +1,5 @@
 """Gate `identity`: what ran is what was frozen: interpreter, arguments, environment, exported files, one machine."""
 
-from itertools import pairwise
 from typing import assert_never
 
 from labctl.analyze.card_evidence import CardEvidence
@@ -38,18 +37,6 @@ def judge_identity(
         findings.equal(
             "exit status, time-out, killed, processes and shared memory left", leg.name, (0, False, (), (), ()), left
         )
-
-
-def judge_times(findings: Findings, evidence: CardEvidence[CardLeg]) -> None:
-    """Judge that the legs ran one after the other, in one boot."""
-    spans = [
-        (leg.name, leg.started.mono_ns, leg.exit.mono_ns)
-        for leg in evidence.legs
-        if leg.started is not None and leg.exit is not None
-    ]
-    for (earlier, _, ended_ns), (later, started_ns, _) in pairwise(spans):
-        sides = (f"after the end of {earlier} at {ended_ns}", started_ns)
-        findings.holds("start time", later, sides, is_met=started_ns > ended_ns)
 
 
 def expected_environment(packet: Packet, order: CardOrder, own: dict[str, str], card: Card | None) -> dict[str, str]:

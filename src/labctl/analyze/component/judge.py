@@ -8,7 +8,7 @@ from labctl.analyze.component.card_leg import CardLeg
 from labctl.analyze.component.complete_rows import judge_complete_rows, judge_fresh
 from labctl.analyze.component.devices import judge_devices, judge_discovery
 from labctl.analyze.component.evidence import Worked
-from labctl.analyze.component.identity import judge_identity, judge_times
+from labctl.analyze.component.identity import judge_identity
 from labctl.analyze.component.layouts import judge_layouts
 from labctl.analyze.component.linkage import judge_linkage
 from labctl.analyze.component.microcases import judge_microcases
@@ -18,6 +18,7 @@ from labctl.analyze.component.weights import judge_first_caches, judge_weights
 from labctl.analyze.figures import figure
 from labctl.analyze.gates.findings import Findings
 from labctl.analyze.gates.judge import Judged
+from labctl.analyze.gates.turns import judge_turns
 from labctl.prereg.component_model import ComponentPreregistration, component_gate_id
 from labctl.records.verdict import CardOutcome, CardResult, GateOutcome
 
@@ -78,7 +79,7 @@ def _judge_legs(bench: _Bench) -> None:
             judge_devices(found["devices"], evidence, leg, selected[leg.index - 1])
         else:
             found["devices"].lacks(f"{leg.name}: the registered card is not there")
-    judge_times(found["identity"], evidence)
+    judge_turns(found["identity"], evidence.legs)
 
 
 def _judge_worked(bench: _Bench, worked: Worked) -> int:

@@ -6,6 +6,7 @@ from itertools import pairwise
 from labctl.analyze.evidence import LegEvidence, RunEvidence
 from labctl.analyze.gates.binary_origin import judge_binary_origin
 from labctl.analyze.gates.findings import Findings
+from labctl.analyze.gates.turns import judge_turns
 from labctl.analyze.start_values import environment_template, expected_environment, start_values
 from labctl.errors import MalformedRecord
 from labctl.frozen import strict_json
@@ -149,14 +150,7 @@ def mapped_files(leg: LegEvidence) -> frozenset[str] | None:
 
 
 def _judge_times(findings: Findings, evidence: RunEvidence) -> None:
-    spans = [
-        (leg.name, leg.started.mono_ns, leg.exit.mono_ns)
-        for leg in evidence.legs
-        if leg.started is not None and leg.exit is not None
-    ]
-    for (earlier, _, ended_ns), (later, started_ns, _) in pairwise(spans):
-        sides = (f"after the end of {earlier} at {ended_ns}", started_ns)
-        findings.holds("start time", later, sides, is_met=started_ns > ended_ns)
+    judge_turns(findings, evidence.legs)
     for leg in evidence.legs:
         if leg.process is not None and leg.postflight is not None:
             _judge_row_times(findings, leg, (leg.process.readiness.ready_mono_ns, leg.postflight.stop_signal_mono_ns))
