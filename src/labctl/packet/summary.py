@@ -21,6 +21,7 @@ def summarize_packet(packet: Packet) -> tuple[str, ...]:
         f"  campaign {said.id}, class {said.campaign_class}: {said.title}",
         f"  commit {packet.repository.commit}, {packet.repository.files} files, tree {packet.repository.tree_dirhash}",
         f"  preregistration {packet.repository.prereg_path}, sha256 {packet.prereg_yaml_sha256}",
+        *power_lines(packet),
         *_pinned(packet),
     )
 
@@ -33,7 +34,6 @@ def summarize_for_review(packet: Packet) -> tuple[str, ...]:
         f"  author {said.author}",
         f"  question: {said.question}",
         *(_endpoint(endpoint_packet(packet)) if isinstance(said, Preregistration) else card_lines(said)),
-        *power_lines(packet),
         f"  reviews: {said.reviews.required} required, signatures {said.reviews.signatures}",
         f"  cannot review: {', '.join(packet.repository.committers)}, and the author",
     )
