@@ -10,15 +10,13 @@ from labctl.agreement import disagreements
 from labctl.analyze.gates.exact_text import judge_exact_text
 from labctl.analyze.gates.exact_within_arms import judge_exact_within_arms
 from labctl.analyze.load import load_evidence
-from labctl.analyze.sealed_run import analyze_run
 from labctl.analyze.verdict import exit_code_of
 from labctl.frozen import canonical_json
-from labctl.packet.tool import analyzer_identity
 from labctl.prereg.answer_gates import ExactText, ExactWithinArms
 from labctl.records.verdict import GateResult, Verdict, VerdictKind
 from labctl.report.text import render_report, summarize
-from labctl.standalone import analyze_run as standalone
 from tests.fakes.run_builder import RunBuilder
+from tests.fakes.two_verdicts import both
 
 Spoil = Callable[[RunBuilder], object]
 GATES: tuple[dict[str, object], ...] = (
@@ -47,12 +45,6 @@ def comparison(*, stops: bool = False) -> RunBuilder:
 
 
 NO_RECORD = {"record_to_beat": None, "floor_over_record_percent": None}
-
-
-def both(builder: RunBuilder, folder: Path) -> tuple[Verdict, Verdict]:
-    run = builder.seal(folder)
-    other = Verdict.from_json(canonical_json(standalone.judge_run(builder.root)), "verdict")
-    return analyze_run(run, analyzer_identity()), other
 
 
 def values(verdict: Verdict) -> dict[tuple[str, str], str]:

@@ -4,12 +4,8 @@ from fractions import Fraction
 from pathlib import Path
 
 from labctl.agreement import disagreements
-from labctl.analyze.sealed_run import analyze_run
-from labctl.frozen import canonical_json
-from labctl.packet.tool import analyzer_identity
-from labctl.records.verdict import Verdict
-from labctl.standalone import analyze_run as standalone
 from tests.fakes.run_builder import SPECULATION, Counted, RunBuilder
+from tests.fakes.two_verdicts import both
 
 COUNTS: dict[str, Counted] = {
     "drafts": 100,
@@ -19,12 +15,6 @@ COUNTS: dict[str, Counted] = {
     "request_decode_time_sum": 4,
 }
 NAMES = {"cycle_saving", "acceptance_drift"}
-
-
-def both(builder: RunBuilder, folder: Path) -> tuple[Verdict, Verdict]:
-    run = builder.seal(folder)
-    told = canonical_json(standalone.judge_run(builder.root))
-    return analyze_run(run, analyzer_identity()), Verdict.from_json(told, "standalone")
 
 
 def test_a_pair_of_speculating_starts_has_both_figures(tmp_path: Path) -> None:

@@ -7,12 +7,9 @@ from pathlib import Path
 import pytest
 
 from labctl.agreement import disagreements
-from labctl.analyze.sealed_run import analyze_run
-from labctl.frozen import canonical_json
-from labctl.packet.tool import analyzer_identity
 from labctl.records.verdict import GateResult, Verdict, VerdictKind
-from labctl.standalone import analyze_run as standalone
 from tests.fakes.run_builder import RunBuilder
+from tests.fakes.two_verdicts import both
 
 Spoil = Callable[[RunBuilder], object]
 RECORD = "92.16352215694299"
@@ -66,12 +63,6 @@ def lane(speeds: dict[str, str] | None = None) -> RunBuilder:
         for number, row in enumerate(leg.rows):
             row.gap_ns = gap + number - ROWS // 2
     return builder
-
-
-def both(builder: RunBuilder, folder: Path) -> tuple[Verdict, Verdict]:
-    run = builder.seal(folder)
-    other = Verdict.from_json(canonical_json(standalone.judge_run(builder.root)), "verdict")
-    return analyze_run(run, analyzer_identity()), other
 
 
 def results(verdict: Verdict, wanted: GateResult) -> list[str]:

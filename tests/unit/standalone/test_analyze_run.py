@@ -15,15 +15,15 @@ from pathlib import Path
 import pytest
 
 from labctl.agreement import REQUIRED, disagreements
-from labctl.analyze.sealed_run import analyze_run
 from labctl.frozen import canonical_json
-from labctl.packet.tool import STANDALONE_FILE, analyzer_identity, standalone_files, standalone_identity
+from labctl.packet.tool import STANDALONE_FILE, standalone_files, standalone_identity
 from labctl.prereg.model import Api
 from labctl.records.run import PhaseAnswer
-from labctl.records.verdict import Verdict, VerdictKind
+from labctl.records.verdict import VerdictKind
 from labctl.standalone import analyze_run as standalone
 from labctl.standalone.sealed_files import Broken
 from tests.fakes.run_builder import RunBuilder, json_edit
+from tests.fakes.two_verdicts import both
 
 Spoil = Callable[[RunBuilder], object]
 
@@ -106,13 +106,6 @@ SPOILS: list[Spoil] = [
     response(lambda data: data + b"x"),
     response(lambda data: data.replace(b"transfer-encoding: chunked", b"content-length: 9")),
 ]  # fmt: skip
-
-
-def both(builder: RunBuilder, folder: Path) -> tuple[Verdict, Verdict]:
-    """What each analyzer says of one sealed run."""
-    run = builder.seal(folder)
-    told = canonical_json(standalone.judge_run(builder.root))
-    return analyze_run(run, analyzer_identity()), Verdict.from_json(told, "standalone")
 
 
 @pytest.mark.parametrize("number", range(len(SPOILS)))

@@ -6,30 +6,21 @@ from pathlib import Path
 import pytest
 
 from labctl.agreement import disagreements
-from labctl.analyze.sealed_run import analyze_run
 from labctl.analyze.verdict import exit_code_of
-from labctl.frozen import canonical_json
-from labctl.packet.tool import analyzer_identity
 from labctl.records.leg import StopCause
 from labctl.records.run import AbortCause
 from labctl.records.verdict import CardResult, GateResult, Verdict, VerdictKind
 from labctl.report.text import render_report, summarize
-from labctl.standalone import analyze_run as standalone
 from tests.fakes.component_records import Doc
 from tests.fakes.component_run import ComponentRun
 from tests.fakes.run_builder import json_edit
+from tests.fakes.two_verdicts import both
 
 Spoil = Callable[[ComponentRun], object]
 
 
-def both(folder: Path, run: ComponentRun) -> tuple[Verdict, Verdict]:
-    sealed = run.seal(folder)
-    alone = Verdict.from_json(canonical_json(standalone.judge_run(run.root)), "standalone")
-    return analyze_run(sealed, analyzer_identity()), alone
-
-
 def judged(folder: Path, run: ComponentRun) -> Verdict:
-    one, other = both(folder, run)
+    one, other = both(run, folder)
     assert [(gate.id, gate.result) for gate in one.gates] == [(gate.id, gate.result) for gate in other.gates]
     assert one.cards == other.cards
     assert disagreements(one, other) == ()
@@ -237,18 +228,18 @@ def test_one_bit_of_one_element_names_card_arm_row_boundary_layer_index_and_bits
 )  # fmt: skip
 def test_a_missing_file_of_a_completed_leg_makes_the_run_invalid(name: str, tmp_path: Path) -> None:
     run = ComponentRun(removed={f"legs/02-card1/{name}"})
-    assert [verdict.verdict for verdict in both(tmp_path, run)] == [VerdictKind.INVALID] * 2
+    assert [verdict.verdict for verdict in both(run, tmp_path)] == [VerdictKind.INVALID] * 2
 
 
 @pytest.mark.parametrize("name", ["order.json", "rows.jsonl", "component.json", "worker.log", "maps.txt"])
 def test_a_file_changed_after_its_leg_was_closed_makes_the_run_invalid(name: str, tmp_path: Path) -> None:
     run = ComponentRun(late_edits={f"legs/02-card1/{name}": lambda data: data.replace(b"card1", b"card0") + b"\n"})
-    assert [verdict.verdict for verdict in both(tmp_path, run)] == [VerdictKind.INVALID] * 2
+    assert [verdict.verdict for verdict in both(run, tmp_path)] == [VerdictKind.INVALID] * 2
 
 
 def test_a_tool_that_is_not_the_pinned_one_makes_the_run_invalid(tmp_path: Path) -> None:
     run = ComponentRun(edits={"packet/inputs/worker.py": lambda data: data + b"# repaired\n"})
-    assert [verdict.verdict for verdict in both(tmp_path, run)] == [VerdictKind.INVALID] * 2
+    assert [verdict.verdict for verdict in both(run, tmp_path)] == [VerdictKind.INVALID] * 2
 
 
 @pytest.mark.parametrize("cause", [AbortCause.LEG_FAILED, AbortCause.OPERATOR, AbortCause.HOST_FAULT])
@@ -323,7 +314,7 @@ def test_a_worker_that_torch_showed_no_card_is_not_evaluated(tmp_path: Path) -> 
 
 def test_a_run_without_its_discovery_is_invalid(tmp_path: Path) -> None:
     run = ComponentRun(removed={"host/devices.json"})
-    assert [verdict.verdict for verdict in both(tmp_path, run)] == [VerdictKind.INVALID] * 2
+    assert [verdict.verdict for verdict in both(run, tmp_path)] == [VerdictKind.INVALID] * 2
 
 
 def test_a_later_attempt_says_so(tmp_path: Path) -> None:
@@ -364,14 +355,14 @@ RECORDS = ("order", "discovery", "process", "pre-import", "component", "postflig
 @pytest.mark.parametrize("name", [*(f"legs/02-card1/{record}.json" for record in RECORDS), "host/devices.json"])
 def test_a_key_too_many_makes_a_record_none_of_ours(name: str, tmp_path: Path) -> None:
     run = ComponentRun(edits={name: json_edit(lambda document: document.update(extra=1))})
-    assert [verdict.verdict for verdict in both(tmp_path, run)] == [VerdictKind.INVALID] * 2
+    assert [verdict.verdict for verdict in both(run, tmp_path)] == [VerdictKind.INVALID] * 2
 
 
 @pytest.mark.parametrize("change", [lambda row: row.update(extra=1), lambda row: row.update(row="1")])
 def test_a_line_of_another_form_makes_the_rows_none_of_ours(change: Callable[[Doc], object], tmp_path: Path) -> None:
     run = ComponentRun()
     change(run.workers[0].rows[2])
-    assert [verdict.verdict for verdict in both(tmp_path, run)] == [VerdictKind.INVALID] * 2
+    assert [verdict.verdict for verdict in both(run, tmp_path)] == [VerdictKind.INVALID] * 2
 
 
 def test_evidence_that_could_not_be_written_makes_the_run_invalid(tmp_path: Path) -> None:

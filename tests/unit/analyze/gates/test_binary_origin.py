@@ -6,12 +6,9 @@ from pathlib import Path
 import pytest
 
 from labctl.agreement import disagreements
-from labctl.analyze.sealed_run import analyze_run
-from labctl.frozen import canonical_json
-from labctl.packet.tool import analyzer_identity
-from labctl.records.verdict import GateResult, Verdict
-from labctl.standalone import analyze_run as standalone
+from labctl.records.verdict import GateResult
 from tests.fakes.run_builder import RunBuilder
+from tests.fakes.two_verdicts import both, failed
 
 Spoil = Callable[[RunBuilder], object]
 FOLDERS = {"A": "/opt/sets/page64", "B": "/opt/sets/page32"}
@@ -45,16 +42,6 @@ def treated() -> RunBuilder:
         leg.binaries = FOLDERS[leg.name[0]]
         leg.maps = COMMON + f"{leg.binaries}/libattn.so\t08:01 20\n".encode()
     return builder
-
-
-def both(builder: RunBuilder, folder: Path) -> tuple[Verdict, Verdict]:
-    run = builder.seal(folder)
-    told = canonical_json(standalone.judge_run(builder.root))
-    return analyze_run(run, analyzer_identity()), Verdict.from_json(told, "standalone")
-
-
-def failed(verdict: Verdict) -> list[str]:
-    return [gate.kind for gate in verdict.gates if gate.result is GateResult.FAILED]
 
 
 def mapped(arm: str, *paths: str) -> Spoil:

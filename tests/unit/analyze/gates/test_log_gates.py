@@ -6,12 +6,8 @@ from pathlib import Path
 import pytest
 
 from labctl.agreement import disagreements
-from labctl.analyze.sealed_run import analyze_run
-from labctl.frozen import canonical_json
-from labctl.packet.tool import analyzer_identity
-from labctl.records.verdict import GateResult, Verdict
-from labctl.standalone import analyze_run as standalone
 from tests.fakes.run_builder import RunBuilder
+from tests.fakes.two_verdicts import both, failed
 
 Spoil = Callable[[RunBuilder], object]
 LINE = "worker {rank}: captured graphs={graphs}, eager_breaks={breaks}"
@@ -45,16 +41,6 @@ def log(leg: str, before: bytes, after: bytes) -> Spoil:
         builder.leg(leg).log = builder.leg(leg).log.replace(before, after)
 
     return spoil
-
-
-def both(builder: RunBuilder, folder: Path) -> tuple[Verdict, Verdict]:
-    run = builder.seal(folder)
-    told = canonical_json(standalone.judge_run(builder.root))
-    return analyze_run(run, analyzer_identity()), Verdict.from_json(told, "standalone")
-
-
-def failed(verdict: Verdict) -> list[str]:
-    return [gate.kind for gate in verdict.gates if gate.result is GateResult.FAILED]
 
 
 SOUND: list[dict[str, object]] = [

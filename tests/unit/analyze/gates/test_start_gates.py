@@ -6,13 +6,11 @@ from pathlib import Path
 import pytest
 
 from labctl.agreement import disagreements
-from labctl.analyze.sealed_run import analyze_run
 from labctl.engines.vocabulary import EngineVocabulary
 from labctl.frozen import canonical_json
-from labctl.packet.tool import analyzer_identity
 from labctl.records.verdict import GateResult, Verdict, VerdictKind
-from labctl.standalone import analyze_run as standalone
 from tests.fakes.run_builder import RunBuilder, json_edit
+from tests.fakes.two_verdicts import both
 
 Spoil = Callable[[RunBuilder], object]
 Gate = dict[str, object]
@@ -123,12 +121,6 @@ LOST: list[tuple[Gate, set[str]]] = [
     (POSTFLIGHT, {"legs/02-B1/postflight.json"}),
     (ROOFLINE, WIRE),
 ]
-
-
-def both(builder: RunBuilder, folder: Path) -> tuple[Verdict, Verdict]:
-    run = builder.seal(folder)
-    told = canonical_json(standalone.judge_run(builder.root))
-    return analyze_run(run, analyzer_identity()), Verdict.from_json(told, "standalone")
 
 
 def results(verdict: Verdict, wanted: GateResult) -> list[str]:

@@ -11,10 +11,7 @@ from labctl.analyze.gates.drift import drift_limit_percent
 from labctl.analyze.gates.judge import OF_ALL_STARTS, STAGES, TIMING
 from labctl.analyze.gates.separation import separation_margin_percent
 from labctl.analyze.gates.start_statistics import judge_statistics
-from labctl.analyze.sealed_run import analyze_run
 from labctl.analyze.speeds import run_speeds
-from labctl.frozen import canonical_json
-from labctl.packet.tool import analyzer_identity
 from labctl.prereg.field_types import MetricId
 from labctl.prereg.statistics_gates import (
     Consistency,
@@ -25,10 +22,11 @@ from labctl.prereg.statistics_gates import (
     StatisticsGate,
     record_rules,
 )
-from labctl.records.verdict import GateResult, Verdict, VerdictKind
+from labctl.records.verdict import GateResult, VerdictKind
 from labctl.standalone import analyze_run as standalone
 from tests.fakes.run_builder import GATES, RunBuilder
 from tests.fakes.speeds import Speeds, evidence_with_speeds
+from tests.fakes.two_verdicts import both
 
 FULL = MetricId.DECODE_RATE_FULL
 ROWS = 6
@@ -58,12 +56,6 @@ def run_with(gains: Gains, *more: dict[str, object]) -> RunBuilder:
             token_ns = A_NS / (1 + gains[leg.name] / 100) * (1 + number / 10_000)
             row.gap_ns = round(token_ns if leg.name[0] == "A" else token_ns * 1.98)
     return builder
-
-
-def both(builder: RunBuilder, folder: Path) -> tuple[Verdict, Verdict]:
-    run = builder.seal(folder)
-    told = canonical_json(standalone.judge_run(builder.root))
-    return analyze_run(run, analyzer_identity()), Verdict.from_json(told, "standalone")
 
 
 SOUND: Gains = {"A1": 0.0, "B1": 3.0, "B2": 3.1, "A2": 0.05}
