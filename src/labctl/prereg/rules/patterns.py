@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from labctl.codes import Code
 from labctl.prereg.finding import Finding
 from labctl.prereg.places import TreePath
+from labctl.prereg.rules.backtracking import may_never_end
 
 
 def pattern_findings(path: TreePath, names: tuple[str, str], texts: tuple[str, str]) -> Iterator[Finding]:
@@ -18,6 +19,10 @@ def pattern_findings(path: TreePath, names: tuple[str, str], texts: tuple[str, s
     elif compiled.search(b""):
         where = (*path, names[0])
         yield Finding(where, "an expression that not every line matches", repr(pattern), "narrow the expression")
+    elif may_never_end(pattern):
+        where = (*path, names[0])
+        do = "make the inner repeat possessive, as in `a++`, or let a text end each turn of the outer one"
+        yield Finding(where, "no repeat in a repeat that nothing ends", repr(pattern), do)
     elif not compiled.search(example.encode()):
         where = (*path, names[1])
         yield Finding(where, f"a line that {pattern!r} matches", repr(example), "correct the example or the expression")
@@ -26,7 +31,9 @@ def pattern_findings(path: TreePath, names: tuple[str, str], texts: tuple[str, s
 def matches(pattern: str, line: str) -> bool:
     """Whether a pattern that is sound matches somewhere in a line."""
     compiled = _compiled(pattern)
-    return not isinstance(compiled, str) and not compiled.search(b"") and bool(compiled.search(line.encode()))
+    if isinstance(compiled, str) or compiled.search(b"") or may_never_end(pattern):
+        return False
+    return bool(compiled.search(line.encode()))
 
 
 def _compiled(pattern: str) -> re.Pattern[bytes] | str:
