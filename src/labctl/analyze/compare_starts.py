@@ -8,6 +8,7 @@ from labctl.analyze.evidence import LegEvidence, RunEvidence
 from labctl.analyze.figures import figure, gain_percent
 from labctl.analyze.load import load_evidence
 from labctl.analyze.served import engine_served
+from labctl.analyze.stream import StreamRow
 from labctl.analyze.timing import RATE, headline
 from labctl.codes import Code
 from labctl.errors import BrokenEvidence, NotFound, Problem, Refused
@@ -92,6 +93,21 @@ def _request_problems(first: SealedStart, second: SealedStart) -> Iterator[Probl
         if expected != got:
             sides = (_shown(name, expected, got), _shown(name, got, expected))
             yield Problem(Code.RECORD_CONFLICT, f"{where}: {name}", *sides, do)
+    pairs = zip(first.leg.rows, second.leg.rows, strict=False)
+    # A template or a tokenizer of another kind makes another request of the same text.
+    if differing := [(one, other) for one, other in pairs if _was_read_otherwise(one, other)]:
+        one, other = differing[0]
+        sides = (_read_as(one), f"{_read_as(other)}; {len(differing)} rows differ")
+        yield Problem(Code.RECORD_CONFLICT, f"{where}: tokens of the prompt, row {other.row}", *sides, do)
+
+
+def _was_read_otherwise(one: StreamRow, other: StreamRow) -> bool:
+    sides = one.prompt_ids_sha256, other.prompt_ids_sha256
+    return None not in sides and sides[0] != sides[1]
+
+
+def _read_as(row: StreamRow) -> str:
+    return f"{len(row.prompt_token_ids or ())} tokens, {str(row.prompt_ids_sha256)[:12]}"
 
 
 def _shown(name: str, one: object, other: object) -> str:
@@ -124,12 +140,13 @@ def _doubts(first: SealedStart, second: SealedStart) -> Iterator[str]:
         ("engine", *(engine_served(one.evidence) for one in (first, second))),
         ("files of the models", *(tuple(model.manifest_sha256 for model in one.models) for one in packets)),
         ("interpreter", *(one.interpreter.resolved_sha256 for one in packets)),
-        ("prompt tokens", *(tuple(row.prompt_ids_sha256 for row in one.leg.rows) for one in (first, second))),
     )
     yield "nobody registered this comparison in advance; one start of each says nothing of other starts"
     for name, one, other in pairs:
         if one != other:
             yield f"the starts differ in {name} as well"
+    if any(row.prompt_ids_sha256 is None for start in (first, second) for row in start.leg.rows):
+        yield "a server does not say which tokens it read, so the requests may differ in them"
     for start in (first, second):
         if faulty := sum(bool(row.faults) for row in start.leg.rows):
             yield f"{start.run.run_dir}:{start.leg.name}: {faulty} rows do not count"

@@ -80,6 +80,15 @@ def test_another_seed_is_another_request(tmp_path: Path) -> None:
         compared(*roots)
 
 
+def test_the_same_text_behind_another_template_is_another_request(tmp_path: Path) -> None:
+    other = RunBuilder(stops=False)
+    for row in other.leg("A1").rows:
+        row.prompt_ids = [*range(41), *row.prompt_ids]
+    other.seal(tmp_path / "other")
+    with pytest.raises(Refused, match=r"tokens of the prompt, row 1: expected 5 tokens, .* got 46 tokens, .*; 2 rows"):
+        compared(sealed(tmp_path / "one").root, other.root, (None, None))
+
+
 SEED: dict[str, object] = {"preregistration": {"workload": {"seed": 2}}}
 
 
@@ -87,11 +96,11 @@ def test_doubts_name_what_else_differs_and_rows_that_do_not_count(tmp_path: Path
     other = RunBuilder(stops=False)
     said = other.vocabulary.model_dump(mode="json", by_alias=True) | {"is_stand_in": False}
     other.vocabulary = EngineVocabulary.from_json(canonical_json(said), "engine")
-    other.leg("A1").rows[0].prompt_ids = [9, 9, 9]
-    other.leg("A1").rows[1].clock_step_ns = 5_000_000
+    other.leg("A1").rows[0].edit_body = lambda body: body.replace(b"prompt_token_ids", b"prompt_other_ids")
+    other.leg("A1").rows[0].clock_step_ns = 5_000_000
     other.seal(tmp_path / "other")
     found = compared(sealed(tmp_path / "one").root, other.root, (None, None))
-    assert "the starts differ in prompt tokens as well" in found.doubts
+    assert "a server does not say which tokens it read, so the requests may differ in them" in found.doubts
     assert f"{found.starts[1].run}:A1: 1 rows do not count" in found.doubts
     assert sum("not a language model" in doubt for doubt in found.doubts) == 1
     assert "wall_rate_gain" not in {one.name for one in found.figures}
