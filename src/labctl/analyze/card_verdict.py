@@ -20,6 +20,8 @@ from labctl.records.verdict import (
 )
 from labctl.seal.verify import SealedRun
 
+WORDS = ABORTED | {AbortCause.LEG_FAILED: "a leg did not complete"}
+"""Why a run was aborted, in words."""
 NEVER = ("a second run of this packet", "an endpoint run", "a claim about speed", "submission to a board")
 REHEARSED = ("consumption of the real packet, where its preregistration asks for a rehearsal",)
 
@@ -64,7 +66,7 @@ def aborted_reasons(evidence: CardEvidence[HeadT], more: Iterable[str]) -> tuple
     outcome = evidence.outcome
     if outcome is None or not evidence.is_aborted:
         return ()
-    said = ABORTED.get(outcome.cause, f"the run was aborted ({outcome.cause or 'no cause is recorded'})")
+    said = WORDS.get(outcome.cause, f"the run was aborted ({outcome.cause or 'no cause is recorded'})")
     closed = set(outcome.legs_closed)
     open_legs = [leg.name for leg in evidence.legs if leg.name not in closed]
     never = [name for name in evidence.order if name not in {leg.name for leg in evidence.legs}]

@@ -169,6 +169,9 @@ def devices(gate: Gate, run: CardRun, leg: CardRunLeg, selected: Doc | None) -> 
     gate.same(name, "card of the order", (selected, leg.index - 1), (order["card"], order["card_index"]))
     gate.same(name, "discoveries", digests, [seal["discovery_sha256"], order["discovery_sha256"]])
     only_visible(gate, name, filtered, selected)
+    if after := leg.records.get("postflight.json"):
+        told = afterwards(after["card"], filtered) if after["card"] else ["no look at it"]
+        gate.same(name, "the card afterwards", [], told)
     if not gate.knows(record["device"], name, "the card as torch shows it"):
         return
     torch = record["device"]
@@ -179,8 +182,16 @@ def devices(gate: Gate, run: CardRun, leg: CardRunLeg, selected: Doc | None) -> 
         gate.same(name, "CPUs of the worker", [cpus] * 3, [outside, seal["cpus"], torch["cpus"]])
     elif torch["uuid"] is not None:
         gate.same(name, "identity in torch", selected["identity"], _identity(selected["vendor"], torch["uuid"]))
-    if after := leg.records.get("postflight.json"):
-        gate.same(name, "the card afterwards", [], after["card"]["problems"] if after["card"] else ["no look at it"])
+
+
+def afterwards(state: Doc, filtered: Doc) -> list[str]:
+    """In what a card is not the one that was seen before, or not as it was."""
+    before, after, faults = state["before"], state["after"], [*state["problems"]]
+    faults += ["another look before"] * (filtered["cards"] != [before])
+    faults += ["another card"] * ((*_stable(before), before["index"]) != (*_stable(after), after["index"]))
+    known = {one["pid"] for one in before["processes"]}
+    clients = [one["pid"] for one in after["processes"] if one["role"] == "client" and one["pid"] not in known]
+    return faults + [f"process {pid} on it" for pid in clients]
 
 
 def only_visible(gate: Gate, where: str, filtered: Doc, selected: Doc) -> None:

@@ -88,11 +88,26 @@ def _pairs_of(gate: Gate, where: str, row: Doc) -> None:
         digests = [pair[side]["sha256"] for side in ("control", "candidate")]
         is_told = pair["first_difference"] is not None
         gate.same(where, f"{pair['name']}: a first difference", digests[0] != digests[1], is_told)
+        gate.same(where, f"{pair['name']}: place and bits of its difference", [], _difference_faults(pair))
         zeros = [side for side in ("control", "candidate") if _is_zeros(pair[side])]
         gate.same(where, f"{pair['name']}: zeros only", [], zeros)
     both = {(pair["candidate"]["sha256"], pair["challenge_sha256"]) for pair in pairs}
     told = {digest for one in both for digest in one}
     gate.same(where, "digests, plain and challenged, one for one", 2 * len(both), len(told))
+
+
+def _difference_faults(pair: Doc) -> list[str]:
+    """Why a first difference is none that tensors of this form can have; those of two forms have bytes, no place."""
+    first, control, candidate = pair["first_difference"], pair["control"], pair["candidate"]
+    if first is None or any(control[key] != candidate[key] for key in ("shape", "dtype")):
+        return []
+    shape, bits = control["shape"], [first["expected_bits"], first["actual_bits"]]
+    inside = [at < extent for at, extent in zip(first["index"], shape, strict=False)]
+    faults = [] if len(first["index"]) == len(shape) and all(inside) else [f"no element of {shape}: {first['index']}"]
+    digits = 2 * tensors.SIZES.get(control["dtype"], 0)
+    faults += [f"not {digits} digits: {one}" for one in bits if len(one) != digits]
+    faults += ["equal bits"] * (bits[0] == bits[1])
+    return faults + ["more elements than there are"] * (first["differing_elements"] > prod(shape))
 
 
 def _is_zeros(tensor: Doc) -> bool:

@@ -73,6 +73,9 @@ def _harness(gate: Gate, leg: CardRunLeg, order: Doc, readable: list[int]) -> No
     after = leg.records.get("postflight.json")
     if gate.knows(after, "probe", "a record of what was left"):
         gate.same("probe", "what was left", ([], []), (after["processes_left"], after["shared_memory_left"]))
+        gate.same(
+            "probe", "cards afterwards", [], [fault for state in after["cards"] for fault in _changed(leg, state)]
+        )
     for rank in readable:
         lines, ended, log = (
             leg.lines[f"rank-{rank}.jsonl"],
@@ -90,6 +93,13 @@ def _harness(gate: Gate, leg: CardRunLeg, order: Doc, readable: list[int]) -> No
         gate.same(where, "last words at the end", [], [line for line in lines[:-1] if line["stage"] == "failed"])
         stamps = [line["mono_ns"] for line in lines]
         gate.same(where, "times", sorted(stamps), stamps)
+
+
+def _changed(leg: CardRunLeg, state: Doc) -> list[str]:
+    """In what a card that was looked at again is not a rank's, or not as it was."""
+    ends = [one for name, one in leg.records.items() if name.startswith("rank-") and "visible" in one]
+    seen = next((one["visible"] for one in ends if one["visible"]["cards"] == [state["before"]]), None)
+    return ["no card of a rank"] if seen is None else card_gates.afterwards(state, seen)
 
 
 def _proved(gate: Gate, run: CardRun, leg: CardRunLeg, rank: int) -> list[str]:

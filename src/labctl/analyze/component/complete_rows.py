@@ -3,10 +3,12 @@
 from collections.abc import Iterable
 from functools import lru_cache
 from hashlib import sha256
+from math import prod
 
 from labctl.analyze.component.declared import cache_count, planned_rows
 from labctl.analyze.component.draws import drawn_sha256
 from labctl.analyze.component.evidence import Worked
+from labctl.analyze.component.layout import ELEMENT_BYTES
 from labctl.analyze.component.samples import judge_sample
 from labctl.analyze.component.seeds import derived_seed
 from labctl.analyze.gates.findings import Findings
@@ -78,10 +80,27 @@ def _judge_pairs(findings: Findings, where: str, row: RowRecord) -> None:
         place = f"{where}, {name}"
         is_said = pair.first_difference is not None
         findings.equal("a first difference", place, pair.control.sha256 != pair.candidate.sha256, is_said)
+        _judge_difference(findings, place, pair)
         for side, tensor in (("control", pair.control), ("candidate", pair.candidate)):
             is_constant = tensor.bytes >= TELLING_BYTES and tensor.sha256 == _zeros_sha256(tensor.bytes)
             findings.equal(f"{side} of zeros only", place, expected=False, observed=is_constant)
     _judge_challenges(findings, where, [pair for _, pair in pairs])
+
+
+def _judge_difference(findings: Findings, place: str, pair: BoundaryRecord) -> None:
+    """A verdict repeats place and bits of a first difference, so they must be possible for such a tensor."""
+    first, control = pair.first_difference, pair.control
+    if first is None or (control.shape, control.dtype) != (pair.candidate.shape, pair.candidate.dtype):
+        return  # tensors of two forms are told apart byte by byte, without a place
+    digits = 2 * ELEMENT_BYTES.get(control.dtype, 0)
+    bits = (first.expected_bits, first.actual_bits)
+    is_within = len(first.index) == len(control.shape) and all(
+        at < extent for at, extent in zip(first.index, control.shape, strict=True)
+    )
+    is_told = {len(one) for one in bits} == {digits} and first.differing_elements <= prod(control.shape)
+    sides = (f"an element of {list(control.shape)}, two times {digits} digits", (first.index, *bits))
+    is_met = is_within and is_told and bits[0] != bits[1]
+    findings.holds("place and bits of the first difference", place, sides, is_met=is_met)
 
 
 def _judge_challenges(findings: Findings, where: str, pairs: list[BoundaryRecord]) -> None:

@@ -8,7 +8,7 @@ from labctl.analyze.component.card_leg import CardLeg
 from labctl.analyze.gates.findings import Findings
 from labctl.prereg.cards import Cards, CardVendor
 from labctl.records.component import DeviceSeen
-from labctl.records.devices import Card, Discovery, identity_from_torch
+from labctl.records.devices import Card, CardState, Discovery, identity_from_torch
 
 TORCH_DEVICES = {CardVendor.CPU: "cpu", CardVendor.NVIDIA: "cuda:0", CardVendor.INTEL: "xpu:0"}
 CPUS = re.compile(r"([0-9]+)(?:-([0-9]+))?")
@@ -42,6 +42,10 @@ def judge_devices(findings: Findings, evidence: CardEvidence[CardLeg], leg: Card
         "discovery that the worker was sealed with", where, leg.discovery_sha256, leg.pre_import.discovery_sha256
     )
     judge_filtered(findings, where, leg.discovery, selected)
+    if leg.postflight is not None and leg.postflight.card is not None:
+        judge_card_state(findings, where, leg.postflight.card, leg.discovery)
+    elif leg.postflight is not None:
+        findings.equal("the card after the leg", where, "a look at it", "none")
     if leg.component.device is None:
         findings.lacks(f"{where}: the card as torch shows it")
         return
@@ -59,6 +63,19 @@ def judge_filtered(findings: Findings, where: str, filtered: Discovery, selected
         findings.equal("number of the only visible card", where, 0, card.index)
 
 
+def judge_card_state(findings: Findings, where: str, state: CardState, filtered: Discovery) -> None:
+    """Judge that the card that was looked at afterwards is the one that the leg saw, and as it was."""
+    findings.equal("problems of the card after the leg", where, (), state.problems)
+    findings.equal("the card before the leg", where, filtered.cards, (state.before,))
+    findings.equal(
+        "stable fields that are others afterwards", where, [], [*state.before.same_card_conflicts(state.after)]
+    )
+    findings.equal("number of the card afterwards", where, state.before.index, state.after.index)
+    known = {process.pid for process in state.before.processes}
+    clients = [one.pid for one in state.after.processes if one.role == "client" and one.pid not in known]
+    findings.equal("processes that came to the card and stayed", where, [], clients)
+
+
 def _judge_torch(findings: Findings, leg: CardLeg, seen: DeviceSeen, selected: Card) -> None:
     where = leg.name
     findings.equal("device of torch", where, TORCH_DEVICES[selected.vendor], seen.device)
@@ -72,11 +89,6 @@ def _judge_torch(findings: Findings, leg: CardLeg, seen: DeviceSeen, selected: C
         findings.equal(
             "identity as torch shows it", where, selected.identity, torch_identity(selected.vendor, seen.uuid)
         )
-    if leg.postflight is not None:
-        problems = (
-            ("no look at the card after the leg",) if leg.postflight.card is None else leg.postflight.card.problems
-        )
-        findings.equal("the card after the leg", where, (), problems)
 
 
 def torch_identity(vendor: CardVendor, uuid: str) -> str:

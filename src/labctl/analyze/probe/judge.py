@@ -3,7 +3,13 @@
 from dataclasses import dataclass
 
 from labctl.analyze.card_evidence import CardEvidence
-from labctl.analyze.component.devices import cpus_of, judge_discovery, judge_filtered, torch_identity
+from labctl.analyze.component.devices import (
+    cpus_of,
+    judge_card_state,
+    judge_discovery,
+    judge_filtered,
+    torch_identity,
+)
 from labctl.analyze.component.identity import CODE_ROLES, ISOLATED, code_of, expected_environment, selecting_environment
 from labctl.analyze.figures import figure
 from labctl.analyze.gates.findings import Findings
@@ -15,7 +21,7 @@ from labctl.digest import sha256_hex
 from labctl.prereg.cards import CardVendor
 from labctl.prereg.probe_model import ProbePreregistration
 from labctl.records.card_order import ProbeOrder
-from labctl.records.devices import Card
+from labctl.records.devices import Card, CardState
 from labctl.records.probe import STAGES, DeviceSet, ImportDone
 from labctl.records.verdict import VerdictKind
 
@@ -146,6 +152,7 @@ def _judge_harness(findings: Findings, leg: ProbeLeg, expected: Expected) -> Non
     else:
         left = (leg.postflight.processes_left, leg.postflight.shared_memory_left)
         findings.equal("processes and shared memory left", "probe", ((), ()), left)
+        _judge_cards_afterwards(findings, leg, leg.postflight.cards)
     for files in leg.ranks:
         where = f"rank {files.number}"
         findings.equal("faults of its files", where, (), files.faults)
@@ -157,6 +164,16 @@ def _judge_harness(findings: Findings, leg: ProbeLeg, expected: Expected) -> Non
         if files.lines is not None:
             for what, wanted, found in form_faults(_rank(files), expected):
                 findings.equal(what, where, wanted, found)
+
+
+def _judge_cards_afterwards(findings: Findings, leg: ProbeLeg, cards: tuple[CardState, ...]) -> None:
+    """Every card that could be looked at again is that of a rank, and as it was."""
+    seen = {rank.exit.visible.cards: rank.exit.visible for rank in leg.ranks if rank.exit is not None}
+    for state in cards:
+        where = f"card {state.before.identity}"
+        findings.holds("a card of a rank", where, ("one", (state.before,) in seen), is_met=(state.before,) in seen)
+        if (state.before,) in seen:
+            judge_card_state(findings, where, state, seen[state.before,])
 
 
 def _judge_stages(findings: Findings, rank: Rank, proved: tuple[str, ...], expected: Expected) -> None:

@@ -100,8 +100,13 @@ def without_torch(_: bytes) -> bytes:
     return b"7f0000000000-7f0002000000 rw-p 00000000 00:00 0 \n"
 
 
-def memory_held(document: Doc) -> None:
-    document["card"]["problems"].append("memory is held")
+def after_leg(change: Callable[[Doc], object]) -> Spoil:
+    """Another look at the card after the leg, or before it."""
+    return edit("legs/02-card1/postflight.json", lambda document: change(document["card"]))
+
+
+def newcomer(card: Doc) -> None:
+    card["after"]["processes"].append({"pid": 77, "name": "other", "memory_bytes": None, "role": "client"})
 
 
 GATES: list[tuple[str, str, Spoil]] = [
@@ -147,7 +152,11 @@ GATES: list[tuple[str, str, Spoil]] = [
     ("devices", "CPUs outside", process(lambda document: document["cpus"].append(0))),
     ("devices", "CPUs inside", lambda run: run.workers[1].component["device"].update(cpus=[0, 1])),
     ("devices", "visible to torch", lambda run: run.workers[1].component["device"].update(visible=2)),
-    ("devices", "memory left", edit("legs/02-card1/postflight.json", memory_held)),
+    ("devices", "memory left", after_leg(lambda card: card["problems"].append("memory is held"))),
+    ("devices", "another card afterwards", after_leg(lambda card: card["after"].update(identity="cpu:9"))),
+    ("devices", "another card before", after_leg(lambda card: card["before"].update(identity="cpu:9"))),
+    ("devices", "another number afterwards", after_leg(lambda card: card["after"].update(index=1))),
+    ("devices", "somebody came", after_leg(newcomer)),
     ("devices", "no look after", postflight(card=None)),
     ("devices", "affinity before", lambda run: run.devices["filtered_by"].update(sched_affinity="0")),
     ("devices", "problems before", lambda run: run.devices["problems"].append("it hangs")),
@@ -248,7 +257,8 @@ def test_a_leg_that_failed_names_its_card_and_later_cards_were_not_run(cause: Ab
     verdict = judged(tmp_path, run)
     assert verdict.verdict is VerdictKind.INFRASTRUCTURE_ABORT
     assert exit_code_of(verdict) == 4
-    assert "card0" in verdict.because[0]
+    assert ": in card0; " in verdict.because[0]
+    assert not [line for line in verdict.because if "server" in line]
     assert "legs never started: card1" in verdict.because[0]
     assert verdict.cards is not None
     assert verdict.cards[1].result is CardResult.NOT_RUN

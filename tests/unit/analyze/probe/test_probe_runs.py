@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -114,6 +115,15 @@ def second_line_again(data: bytes) -> bytes:
     return b"".join([*lines[:2], lines[1], *lines[2:]])
 
 
+def second_card(change: Callable[[Any], object]) -> Callable[[bytes], bytes]:
+    """Another look at the card of rank 1 after the probe."""
+
+    def change_document(document: dict[str, Any]) -> None:
+        change(document["cards"][1])
+
+    return json_edit(change_document)
+
+
 HARNESS: list[Spoil] = [
     removed("rank-1.jsonl"),
     removed("rank-1.exit.json"),
@@ -126,6 +136,9 @@ HARNESS: list[Spoil] = [
     edited("rank-1.exit.json", lambda _: b"{}\n"),
     edited("rank-1.log", lambda data: data + b"more"),
     edited("postflight.json", json_edit(lambda document: document.update(processes_left=[101]))),
+    edited("postflight.json", second_card(lambda card: card["problems"].append("memory is held"))),
+    edited("postflight.json", second_card(lambda card: card["before"].update(identity="cpu:9"))),
+    edited("postflight.json", second_card(lambda card: card["after"].update(bus_id="9"))),
 ]
 
 
