@@ -39,13 +39,13 @@ class Noise:
     def figures(self) -> Iterator[Figure]:
         """Everything as figures of a verdict."""
         yield figure("noise_starts", "", len(self.starts), "starts")
-        yield _percent("noise_start_sd", self.start_sd)
+        yield percent_figure("noise_start_sd", self.start_sd)
         if self.limits is not None:
-            yield _percent("noise_start_sd_lower", self.limits.lower)
-            yield _percent("noise_start_sd_upper", self.limits.upper)
-            yield _percent("noise_start_sd_planning", self.limits.planning)
-        yield _percent("noise_row_sd", self.row_sd)
-        yield _percent("noise_drift_per_start", self.drift_per_start)
+            yield percent_figure("noise_start_sd_lower", self.limits.lower)
+            yield percent_figure("noise_start_sd_upper", self.limits.upper)
+            yield percent_figure("noise_start_sd_planning", self.limits.planning)
+        yield percent_figure("noise_row_sd", self.row_sd)
+        yield percent_figure("noise_drift_per_start", self.drift_per_start)
 
 
 def noise_of(legs: Sequence[LegEvidence], metric: MetricId) -> Noise | None:
@@ -97,5 +97,6 @@ def _mean(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values)
 
 
-def _percent(name: str, difference: float) -> Figure:
+def percent_figure(name: str, difference: float) -> Figure:
+    """A difference of logarithms as a figure in percent."""
     return decimal_figure(name, "", Decimal(percent_of_log(difference)), PERCENT)

@@ -52,8 +52,10 @@ def noise_use_figures(evidence: RunEvidence, metric: MetricId) -> tuple[Figure, 
     if noise is None or gain is None or gain <= -HUNDRED or strangeness(noise, evidence):
         return ()
     in_sds = math.log(1 + gain / HUNDRED) / log_of_percent(noise.start_sd_percent)
-    found = [("noise_record_start_sd", noise.start_sd_percent, "percent"), ("effect_in_start_sds", f"{in_sds:.9f}", "")]
-    return tuple(decimal_figure(name, "", Decimal(value), unit) for name, value, unit in found)
+    return (
+        decimal_figure("noise_record_start_sd", "", Decimal(noise.start_sd_percent), "percent"),
+        decimal_figure("effect_in_start_sds", "", Decimal(f"{in_sds:.9f}"), "SDs"),
+    )
 
 
 def _short(text: str) -> str:

@@ -14,6 +14,7 @@ CONTROL, CANDIDATE = "A", "B"
 SWAPPED = {CONTROL: CANDIDATE, CANDIDATE: CONTROL}
 FEW_STARTS_OF_AN_ARM = 4
 DRIFTS = {1: "linear", 2: "quadratic"}
+COIN = "a sealed coin chose between two mirrors"
 
 
 class Design(StrEnum):
@@ -108,4 +109,4 @@ def _carry_over(order: Sequence[str]) -> Iterator[str]:
 
 def _coin(mirror: Mirror | None) -> Iterator[str]:
     if mirror is not None:
-        yield "a sealed coin chose between two mirrors, a draw that alone gives no p below 1/2"
+        yield f"{COIN}, a draw that alone gives no p below 1/2"

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from labctl.prereg.designs import COIN
 from labctl.records.verdict import Figure, Verdict
 from labctl.report.blocks import bullets
 from labctl.report.numbers import short, signed
@@ -12,6 +13,8 @@ INTERVALS = {"no_drift": "drift left out", "drift_adjusted": "a linear drift tak
 BETWEEN = "Between starts, on which alone a claim about the treatment rests"
 WITHIN = "Within these starts: consistency over the prompts, which says nothing of other starts"
 LIMITS = "What this design cannot separate"
+FIXED = "the order was fixed and not drawn, so this p is descriptive only"
+DRAWN = "over the order and its mirror, between which a sealed coin chose"
 ALONE = (
     "Standard deviations, t and the intervals between starts are computed by labctl alone; the second analyzer "
     "computes everything else here again, and judges every gate."
@@ -27,7 +30,7 @@ def conclusions(verdict: Verdict) -> list[str]:
     return [
         "## What may be concluded",
         "",
-        *bullets(BETWEEN, _between(over_run)),
+        *bullets(BETWEEN, (*_between(over_run), _permutation(over_run, limits))),
         *bullets(WITHIN, (*_wins(verdict), *_within(over_run))),
         *bullets(LIMITS, limits),
         *([ALONE, ""] if "effect_log" in over_run else []),
@@ -44,9 +47,13 @@ def _between(found: dict[str, Figure]) -> Iterator[str]:
     if "effect_bound_percent" in found:
         bound, p = signed(found["effect_bound_percent"]), short(found["effect_p"])
         yield f"at least {bound} with 95 % confidence (one-sided); p of no effect {p}"
+
+
+def _permutation(found: dict[str, Figure], limits: list[str]) -> str:
     count, share, floor = (found[f"start_permutation_{part}"] for part in ("count", "p", "floor"))
-    yield (
-        f"permutation of the arms over the starts: {count.value} {count.unit} do as well, p {short(share)}; "
+    draw = DRAWN if any(COIN in limit for limit in limits) else FIXED
+    return (
+        f"permutation of the arms over the starts: {count.value} {count.unit} do as well, p {short(share)} ({draw}); "
         f"no result of this design can have a p below {short(floor)}"
     )
 

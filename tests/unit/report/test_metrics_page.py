@@ -46,7 +46,9 @@ def names_in_the_source() -> set[str]:
     for path in ANALYZE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             match node:
-                case ast.Call(func=ast.Name("figure" | "decimal_figure"), args=[ast.Constant(str(name)), *_]):
+                case ast.Call(
+                    func=ast.Name("figure" | "decimal_figure" | "percent_figure"), args=[ast.Constant(str(name)), *_]
+                ):
                     found.add(name)
                 case _:
                     pass

@@ -146,12 +146,21 @@ def test_what_may_be_concluded_stands_before_the_gates_and_keeps_starts_and_rows
     between, within = told.split("Within these starts")
     within, limits = within.split("What this design cannot separate")
     assert "effect +41.45 %; starts of one arm vary by" in between
-    assert "1 of 6 assignments do as well, p 0.1667; no result of this design can have a p below 0.1667" in between
+    fixed = "the order was fixed and not drawn, so this p is descriptive only"
+    assert f"1 of 6 assignments do as well, p 0.1667 ({fixed}); no result of this design" in between
     assert "B1 vs A1: 2 of 2 rows won, sign test p 0.25" in within
     assert "sign flips of the prompts over all starts: 1 of 4 flips do as well, p 0.25" in within
     assert "too few rows to bound it" in within
     assert "a drift that is quadratic in time cannot be told from the treatment" in limits
     assert "computed by labctl alone" in limits
+
+
+def test_a_p_over_a_sealed_coin_is_no_description(tmp_path: Path) -> None:
+    schedule = {"order": ["A1", "B1", "B2", "A2"], "mirror": "sealed_coin"}
+    builder = RunBuilder(stops=False, packet={"preregistration": {"schedule": schedule}})
+    told = render_report(analyze_run(builder.seal(tmp_path), analyzer_identity()))
+    assert "1 of 2 assignments do as well, p 0.5 (over the order and its mirror, between which a sealed coin" in told
+    assert "descriptive only" not in told
 
 
 def test_nothing_is_concluded_from_one_arm(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def median_interval(values: Sequence[Fraction], confidence: Fraction) -> RankInt
 
 def is_walsh_average_above_zero(ratios: Sequence[Fraction], rank: int) -> bool:
     """Whether the Walsh average of this rank, over the logs of these ratios, is above 0, exactly."""
-    logs = [math.log1p((one.numerator - one.denominator) / one.denominator) for one in ratios]
+    logs = [_float_log(one) for one in ratios]
     near = NEAR_ZERO * max(1.0, *map(abs, logs))
     below = 0
     for place, log in enumerate(logs):
@@ -107,6 +107,14 @@ def signed_rank_tails(rows: int) -> tuple[int, ...]:
         for total in range(len(counts) - 1, rank - 1, -1):
             counts[total] += counts[total - rank]
     return tuple(accumulate(counts))
+
+
+def _float_log(ratio: Fraction) -> float:
+    """Precise near 1, and defined for ratios that no float holds."""
+    top, bottom = ratio.numerator, ratio.denominator
+    if bottom < 2 * top < 4 * bottom:
+        return math.log1p((top - bottom) / bottom)
+    return math.log(top) - math.log(bottom)
 
 
 def _walsh_coverage(rows: int) -> Callable[[int], Fraction]:

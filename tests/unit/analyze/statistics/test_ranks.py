@@ -111,6 +111,15 @@ def test_the_sign_of_a_walsh_average_is_exact() -> None:
     assert not is_walsh_average_above_zero([1 / barely], 1)
 
 
+@pytest.mark.parametrize("size", [10**17, 10**400])
+def test_ratios_that_no_float_holds_are_ranked(size: int) -> None:
+    vast, tiny = Fraction(size), Fraction(1, size)
+    assert is_walsh_average_above_zero([vast] * 13, 18)
+    assert not is_walsh_average_above_zero([tiny] * 13, 18)
+    assert not is_walsh_average_above_zero([vast, tiny], 2)
+    assert is_walsh_average_above_zero([vast + 1, tiny], 2)
+
+
 def test_estimates_turn_around_exactly() -> None:
     rng = seeded(12)
     effects = [Fraction(rng.randint(-(10**12), 10**12), 10**9) for _ in range(13)]
