@@ -10,7 +10,8 @@ from labctl.rundir import AuthorizationPaths, RunPaths
 from labctl.seal.verify import SealedRun, open_sealed_run
 from tests.fakes.consuming import consume
 from tests.fakes.packets import write_packet_folder
-from tests.fakes.sealed_run import EVENTS, RUN_NAME, journal_bytes, spoil, two_leg_packet, write_run, write_sealed_run
+from tests.fakes.run_records import journal_bytes
+from tests.fakes.sealed_run import EVENTS, RUN_NAME, spoil, two_leg_packet, write_run, write_sealed_run
 from tests.tamper.resealing import resealed
 
 

@@ -8,6 +8,7 @@ place.exit(), place.worker_process(), place.worker_postflight()
 ```
 """
 
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -34,6 +35,19 @@ LIMITS = {
     "memory_limit_bytes": None,
     "silence_s": 5,
 }
+
+
+def running(program: Path) -> list[str]:
+    """The processes that run a program, and what they put aside."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (folder / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if os.fsencode(program) in command:
+            found.append(folder.name)
+    return found
 
 
 class CardLegPlace(LegPlace):

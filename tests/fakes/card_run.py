@@ -17,20 +17,20 @@ from labctl.packet.model import Packet
 from labctl.packet.tool import analyzer_identity
 from labctl.protocol import Event
 from labctl.records.leg import LegExit, StopCause
-from labctl.records.marker import Marker, MarkerHost, PreflightPassed
+from labctl.records.marker import Marker, MarkerHost
 from labctl.records.order import LegStarted
-from labctl.records.run import NOTHING_SHA256, AbortCause, ClosedRun, HostIdentity, JournalEntry, Outcome, OutcomeKind
+from labctl.records.run import NOTHING_SHA256, AbortCause, ClosedRun, Outcome, OutcomeKind
 from labctl.rundir import RunPaths
 from labctl.seal.verify import SealedRun
 from labctl.seal.write import seal_run
 from tests.fakes.packets import packet_document
+from tests.fakes.run_records import BOOT, MACHINE, head_files, journal_bytes
+from tests.fakes.sealed_run import make_marker
 
 Doc = dict[str, Any]
 Edit = Callable[[bytes], bytes]
 
 RUN_NAME = "quick-component-0123456789ab-00112233445566778899aabbccddeeff"
-BOOT = "11111111-2222-3333-4444-555555555555"
-MACHINE = "a" * 64
 EXECUTABLE_SHA256 = "2" * 64
 YAML = b"labctl: 1\n"
 
@@ -120,7 +120,8 @@ class CardRun:
         """Write and seal the run below a folder."""
         self.root = folder / RUN_NAME
         packet = self.frozen_packet()
-        marker = self._marker(packet)
+        host = MarkerHost(machine_id_sha256=MACHINE, boot_id=BOOT, controller_pid=1, controller_start_ticks=1)
+        marker = make_marker(packet, RUN_NAME, host)
         for name, data in self._head_files(packet, marker).items():
             self._put(name, data)
         names = list(packet.order)
@@ -130,7 +131,7 @@ class CardRun:
                 names = names[:index]
                 break
         outcome = self._outcome(names)
-        self._put("journal.jsonl", _journal(list(self._events(names, outcome))))
+        self._put("journal.jsonl", journal_bytes(self._events(names, outcome)))
         self._put("outcome.json", outcome.canonical())
         return seal_run(ClosedRun(RunPaths(self.root), outcome), NOTHING_SHA256)
 
@@ -152,35 +153,8 @@ class CardRun:
         }
         return Packet.from_json(canonical_json(document), "packet")
 
-    def _marker(self, packet: Packet) -> Marker:
-        return Marker(
-            kind=packet.kind,
-            packet_sha256=packet.id,
-            prereg_sha256=packet.prereg_yaml_sha256,
-            git_commit=packet.repository.commit,
-            tree_dirhash=packet.repository.tree_dirhash,
-            order=packet.order,
-            run_dir=RUN_NAME,
-            nonce="0f" * 16,
-            host=MarkerHost(machine_id_sha256=MACHINE, boot_id=BOOT, controller_pid=1, controller_start_ticks=1),
-            approvals=(),
-            file_systems={"runs": "ext4"},
-            rehearsal_seal_sha256=None,
-            wall_ns=1,
-            mono_ns=5,
-        )
-
     def _head_files(self, packet: Packet, marker: Marker) -> dict[str, bytes]:
-        preflight = PreflightPassed(
-            packet_sha256=packet.id, findings=(), file_systems=marker.file_systems, rehearsal_seal_sha256=None
-        )
-        return {
-            "packet/packet.json": packet.canonical(),
-            "packet/prereg.yaml": YAML,
-            "packet/marker.copy.json": marker.canonical(),
-            "host/identity.json": _identity().canonical(),
-            "host/preflight.json": preflight.canonical(),
-            "host/env.json": canonical_json({"allowed": list(packet.environment_allowed)}),
+        return head_files(packet, marker, YAML) | {
             "host/devices.json": canonical_json(self.devices),
             **{f"packet/inputs/{role}": data for role, data in self.inputs.items()},
         }
@@ -277,20 +251,3 @@ class CardRun:
         edited = self._edited(name, data)
         path.write_bytes(edited)
         return edited
-
-
-def _identity() -> HostIdentity:
-    return HostIdentity(
-        machine_id_sha256=MACHINE, boot_id=BOOT, hostname="host", kernel="Linux 6", architecture="x86_64",
-        cpu_model="cpu", cpu_count=2, cpuinfo_sha256="b" * 64, memory_bytes=1 << 34, clocksource="tsc", governors=(),
-        python="3.11.9", distributions=(),
-    )  # fmt: skip
-
-
-def _journal(events: list[tuple[Event, str | None]]) -> bytes:
-    lines: list[bytes] = []
-    for number, (event, leg) in enumerate(events):
-        prev = sha256_hex(lines[-1]) if lines else NOTHING_SHA256
-        entry = JournalEntry(seq=number, prev=prev, event=event, leg=leg, detail="", wall_ns=1, mono_ns=number)
-        lines.append(entry.canonical())
-    return b"".join(lines)

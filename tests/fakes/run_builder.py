@@ -47,14 +47,12 @@ from labctl.prereg.suite import Suite
 from labctl.protocol import Event
 from labctl.records.lane import Lane
 from labctl.records.leg import LegExit, Listener, Postflight, ProcessRecord, ProcessSeen, Readiness, StopCause
-from labctl.records.marker import Marker, MarkerHost, PreflightPassed
+from labctl.records.marker import Marker, MarkerHost
 from labctl.records.order import LegStarted, Limits, Requests, StartPaths, WorkOrder
 from labctl.records.requests import Generation, request_body
 from labctl.records.run import (
     NOTHING_SHA256,
     ClosedRun,
-    HostIdentity,
-    JournalEntry,
     Outcome,
     OutcomeKind,
     PhaseAnswer,
@@ -64,11 +62,9 @@ from labctl.rundir import RunPaths
 from labctl.seal.verify import SealedRun
 from labctl.seal.write import seal_run
 from tests.fakes.packets import PREREG_YAML, make_packet
+from tests.fakes.run_records import BOOT, MACHINE, WALL_NS, head_files, journal_bytes
 
 RUN_NAME = "quick-test-0123456789ab-00112233445566778899aabbccddeeff"
-OFFSET_NS = 1_800_000_000_000_000_000
-BOOT = "11111111-2222-3333-4444-555555555555"
-MACHINE = "a" * 64
 NONCE = "0f" * 16
 DRAFTED = 4
 SPECULATION = json.dumps({"method": "ngram", "num_speculative_tokens": DRAFTED})
@@ -198,7 +194,7 @@ class RunBuilder:
         legs = self.legs[: self.legs_written]
         for leg in legs[:2]:
             self._put_leg(leg, frozen, marker)
-        self._put("journal.jsonl", _journal(_leg_events(legs[:2])))
+        self._put("journal.jsonl", journal_bytes(_leg_events(legs[:2])))
         events = _leg_events(legs)
         if self.stops and len(legs) > 1:
             has_stopped = not self._put_phase()
@@ -210,7 +206,7 @@ class RunBuilder:
             events = [*events, (Event.RUN_ABORTED, None)]
         else:
             events = [*events, (Event.RUN_CLOSED, None)]
-        self._put("journal.jsonl", _journal(events))
+        self._put("journal.jsonl", journal_bytes(events))
         self._put("outcome.json", outcome.canonical())
         return RunPaths(self.root), outcome
 
@@ -327,26 +323,17 @@ class RunBuilder:
             approvals=(),
             file_systems={"runs": "ext4"},
             rehearsal_seal_sha256=None,
-            wall_ns=OFFSET_NS,
+            wall_ns=WALL_NS,
             mono_ns=5,
         )
 
     def _packet_files(self, packet: EndpointPacket, marker: Marker) -> dict[str, bytes]:
-        preflight = PreflightPassed(
-            packet_sha256=packet.id, findings=(), file_systems=marker.file_systems, rehearsal_seal_sha256=None
-        )
-        return {
-            "packet/packet.json": packet.canonical(),
-            "packet/prereg.yaml": PREREG_YAML,
+        return head_files(packet, marker, PREREG_YAML) | {
             "packet/engine.json": self.vocabulary.canonical(),
             **{f"packet/inputs/{role}": data for role, data in self.inputs.items()},
             "packet/inputs/suite.yaml": self._suite_bytes(),
             "packet/inputs/oracle.json": self._oracle_bytes(),
             **({"packet/inputs/noise.json": self.noise} if self.noise else {}),
-            "packet/marker.copy.json": marker.canonical(),
-            "host/identity.json": _identity().canonical(),
-            "host/preflight.json": preflight.canonical(),
-            "host/env.json": canonical_json({"allowed": list(packet.environment_allowed)}),
         }
 
     def _put_phase(self) -> bool:
@@ -428,7 +415,7 @@ class RunBuilder:
     def _leg_files(self, leg: LegScript, order: WorkOrder) -> dict[str, bytes]:
         started = LegStarted(
             leg=leg.name, order_sha256=sha256_hex(order.canonical()), pid=50, start_ticks=9, boot_id=BOOT,
-            wall_ns=OFFSET_NS, mono_ns=leg.base_ns,
+            wall_ns=WALL_NS, mono_ns=leg.base_ns,
         )  # fmt: skip
         end_ns = leg.base_ns + 900_000_000_000
         postflight = Postflight(
@@ -438,7 +425,7 @@ class RunBuilder:
         completed = sum(row.ended == "complete" for row in leg.rows)
         problems = () if leg.exit_cause is StopCause.COMPLETED else ("it broke",)
         leg_exit = LegExit(
-            leg=leg.name, cause=leg.exit_cause, problems=problems, rows_completed=completed, wall_ns=OFFSET_NS,
+            leg=leg.name, cause=leg.exit_cause, problems=problems, rows_completed=completed, wall_ns=WALL_NS,
             mono_ns=end_ns,
         )  # fmt: skip
         sampled = {} if leg.telemetry is None else {"telemetry.jsonl": leg.telemetry}
@@ -454,14 +441,6 @@ class RunBuilder:
             "exit.json": leg_exit.canonical(),
             "leg.log": b"",
         }
-
-
-def _identity() -> HostIdentity:
-    return HostIdentity(
-        machine_id_sha256=MACHINE, boot_id=BOOT, hostname="host", kernel="Linux 6", architecture="x86_64",
-        cpu_model="cpu", cpu_count=2, cpuinfo_sha256="b" * 64, memory_bytes=1 << 34, clocksource="tsc", governors=(),
-        python="3.11.9", distributions=(),
-    )  # fmt: skip
 
 
 def json_edit(change: Callable[[dict[str, object]], None]) -> Edit:
@@ -525,15 +504,6 @@ def _leg_events(legs: list[LegScript]) -> list[tuple[Event, str | None]]:
 
 def _phase_event(has_stopped: bool) -> Event:
     return Event.PHASE_STOPPED if has_stopped else Event.PHASE_ANSWERED
-
-
-def _journal(events: list[tuple[Event, str | None]]) -> bytes:
-    lines: list[bytes] = []
-    for number, (event, leg) in enumerate(events):
-        prev = sha256_hex(lines[-1]) if lines else NOTHING_SHA256
-        entry = JournalEntry(seq=number, prev=prev, event=event, leg=leg, detail="", wall_ns=OFFSET_NS, mono_ns=number)
-        lines.append(entry.canonical())
-    return b"".join(lines)
 
 
 def _counters(rows: list[RowScript], size: int) -> dict[str, Counted]:
@@ -674,27 +644,27 @@ def _wire(leg: LegScript, order: WorkOrder, numbered: tuple[int, RowScript]) -> 
     times_ns = _times_ns(row, start_ns, len(portions))
     end_ns = times_ns[-1] if times_ns else start_ns + 5_000_000
     reads = [
-        Read(kernel_ns=at + OFFSET_NS if row.has_kernel_stamps else None, mono_ns=at + 20_000, length=len(portion))
+        Read(kernel_ns=at + WALL_NS if row.has_kernel_stamps else None, mono_ns=at + 20_000, length=len(portion))
         for at, portion in zip(times_ns, portions, strict=True)
     ]
     sent = [
-        Sent(mono_before_ns=at, mono_after_ns=at + 10, realtime_ns=at + OFFSET_NS, bytes_latin1=data.decode("latin-1"))
+        Sent(mono_before_ns=at, mono_after_ns=at + 10, realtime_ns=at + WALL_NS, bytes_latin1=data.decode("latin-1"))
         for at, data in ((start_ns + 2_000_000, head.encode()), (start_ns + 2_100_000, body))
     ]
     lines: list[Line] = [
         RowOpened(
             row=number, prompt_id=row.prompt_id, host="127.0.0.1", port=order.port, stamps="kernel_software_rx",
-            clock_offset_ns=OFFSET_NS, boottime_minus_monotonic_ns=0,
+            clock_offset_ns=WALL_NS, boottime_minus_monotonic_ns=0,
         ),
-        ConnectStarted(mono_ns=start_ns, realtime_ns=start_ns + OFFSET_NS),
+        ConnectStarted(mono_ns=start_ns, realtime_ns=start_ns + WALL_NS),
         Connected(
-            mono_ns=start_ns + 50_000, realtime_ns=start_ns + 50_000 + OFFSET_NS, local_port=40_000 + number,
+            mono_ns=start_ns + 50_000, realtime_ns=start_ns + 50_000 + WALL_NS, local_port=40_000 + number,
             peer_address="127.0.0.1", peer_port=order.port,
         ),
         *sent,
         *reads,
         RowClosed(
-            mono_ns=end_ns + 100_000, clock_offset_ns=OFFSET_NS + row.clock_step_ns,
+            mono_ns=end_ns + 100_000, clock_offset_ns=WALL_NS + row.clock_step_ns,
             boottime_minus_monotonic_ns=row.suspended_ns, ended=row.ended, detail=None,
             http_status=200 if row.ended == "complete" else None, peer_closed=True, gc_collections=0,
         ),

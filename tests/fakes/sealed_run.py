@@ -10,17 +10,17 @@ import os
 import sys
 from pathlib import Path
 
-from labctl.digest import sha256_hex
 from labctl.durable import read_regular
 from labctl.errors import LabctlError
 from labctl.packet.model import Packet
 from labctl.protocol import Event
 from labctl.records.marker import Marker, MarkerHost
-from labctl.records.run import NOTHING_SHA256, ClosedRun, JournalEntry, Outcome, OutcomeKind
+from labctl.records.run import NOTHING_SHA256, ClosedRun, Outcome, OutcomeKind
 from labctl.rundir import RunPaths
 from labctl.seal.verify import SealedRun
 from labctl.seal.write import seal_run
 from tests.fakes.packets import ENGINE_JSON, PREREG_YAML, make_packet
+from tests.fakes.run_records import WALL_NS, journal_bytes
 
 RUN_NAME = "quick-test-0123456789ab-00112233445566778899aabbccddeeff"
 DEAD_HOST = MarkerHost(
@@ -60,19 +60,9 @@ def make_marker(packet: Packet, run_name: str = RUN_NAME, host: MarkerHost = DEA
         approvals=(),
         file_systems={"runs": "ext4"},
         rehearsal_seal_sha256=None,
-        wall_ns=1_800_000_000_000_000_000,
+        wall_ns=WALL_NS,
         mono_ns=5,
     )
-
-
-def journal_bytes(events: tuple[tuple[Event, str | None], ...] = EVENTS) -> bytes:
-    """A journal whose chain is sound."""
-    lines: list[bytes] = []
-    for number, (event, leg) in enumerate(events):
-        prev = sha256_hex(lines[-1]) if lines else NOTHING_SHA256
-        entry = JournalEntry(seq=number, prev=prev, event=event, leg=leg, detail="", wall_ns=7, mono_ns=number)
-        lines.append(entry.canonical())
-    return b"".join(lines)
 
 
 def write_run(folder: Path, host: MarkerHost = DEAD_HOST) -> ClosedRun:
@@ -85,7 +75,7 @@ def write_run(folder: Path, host: MarkerHost = DEAD_HOST) -> ClosedRun:
         paths.packet / "engine.json": ENGINE_JSON,
         paths.packet / "marker.copy.json": make_marker(packet, folder.name, host).canonical(),
         paths.host / "env.json": b"{}\n",
-        paths.journal: journal_bytes(),
+        paths.journal: journal_bytes(EVENTS),
         paths.outcome: COMPLETED.canonical(),
     }
     for index, name in enumerate(packet.order, start=1):

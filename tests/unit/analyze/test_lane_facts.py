@@ -13,7 +13,8 @@ from labctl.prereg.designs import Mirror, drawn_order, mirrored
 from labctl.records.lane import Lane
 from labctl.records.verdict import Verdict, VerdictKind
 from labctl.standalone import analyze_run as standalone
-from tests.fakes.run_builder import MACHINE, NONCE, RunBuilder
+from tests.fakes.run_builder import NONCE, RunBuilder
+from tests.fakes.run_records import MACHINE
 
 ABBA = ("A1", "B1", "B2", "A2")
 

@@ -13,7 +13,7 @@ from labctl.prereg.cards import Cards, CardVendor
 from labctl.prereg.host_profile import Devices
 from labctl.records.devices import Discovery
 from labctl.records.leg import StopCause
-from tests.fakes.card_leg import PLAIN_WORKER, CardLegPlace, found_cards, run_order
+from tests.fakes.card_leg import PLAIN_WORKER, CardLegPlace, found_cards, run_order, running
 from tests.fakes.leg import RunningLeg, codes_of
 from tests.fakes.xpu_smi import four_cards, install
 
@@ -23,19 +23,6 @@ INTEL = Cards(vendor=CardVendor.INTEL, count=4, identities="discover")
 @pytest.fixture
 def here(tmp_path: Path) -> CardLegPlace:
     return CardLegPlace.new(tmp_path)
-
-
-def workers() -> list[str]:
-    """Running plain workers, and what they put aside."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            command = (folder / "cmdline").read_bytes()
-        except OSError:
-            continue
-        if os.fsencode(PLAIN_WORKER) in command:
-            found.append(folder.name)
-    return found
 
 
 def test_a_completed_leg_leaves_every_record_and_nothing_else(here: CardLegPlace) -> None:
@@ -92,7 +79,7 @@ def test_a_worker_that_does_not_complete_fails_the_leg_and_names_its_card(
     assert here.worker_process().observed_mono_ns is None
     assert here.worker_postflight().log_bytes <= order.limits.log_limit_bytes
     here.assert_closed()
-    assert workers() == []
+    assert running(PLAIN_WORKER) == []
 
 
 def test_a_worker_past_its_time_is_killed_with_all_that_it_put_aside(here: CardLegPlace) -> None:
@@ -104,7 +91,7 @@ def test_a_worker_past_its_time_is_killed_with_all_that_it_put_aside(here: CardL
     assert (postflight.timed_out, postflight.stopped_by_us, postflight.exit_status) == (True, True, -signal.SIGKILL)
     assert len(postflight.killed) >= 1
     assert postflight.processes_left == ()
-    assert workers() == []
+    assert running(PLAIN_WORKER) == []
 
 
 def test_a_worker_that_takes_too_much_memory_fails_by_itself(here: CardLegPlace) -> None:
@@ -133,7 +120,7 @@ def test_a_cut_lifeline_ends_the_worker_in_order(here: CardLegPlace) -> None:
         assert leg.wait() == 4
     assert codes_of(here.exit().problems) == ["LIFELINE_CUT"]
     assert here.worker_postflight().stopped_by_us
-    assert workers() == []
+    assert running(PLAIN_WORKER) == []
 
 
 def test_a_killed_leg_leaves_no_worker(here: CardLegPlace) -> None:
@@ -142,7 +129,7 @@ def test_a_killed_leg_leaves_no_worker(here: CardLegPlace) -> None:
         os.kill(leg.worker_pid, signal.SIGKILL)
         assert leg.wait() == 4
     assert not here.files.exit.exists()
-    assert workers() == []
+    assert running(PLAIN_WORKER) == []
 
 
 def test_a_leg_that_sees_another_card_starts_no_worker(here: CardLegPlace) -> None:

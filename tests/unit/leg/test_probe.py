@@ -1,7 +1,6 @@
 """A probe leg as a process: every rank on its card, bounded in time, and none of them left."""
 
 import json
-import os
 import signal
 from pathlib import Path
 
@@ -9,25 +8,13 @@ import pytest
 
 from labctl.records.leg import StopCause
 from labctl.records.worker import ProbePostflight
-from tests.fakes.card_leg import PLAIN_RANK, CardLegPlace, run_order
+from tests.fakes.card_leg import PLAIN_RANK, CardLegPlace, run_order, running
 from tests.fakes.leg import RunningLeg, codes_of
 
 
 @pytest.fixture
 def here(tmp_path: Path) -> CardLegPlace:
     return CardLegPlace.new(tmp_path)
-
-
-def ranks_running() -> list[str]:
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            command = (folder / "cmdline").read_bytes()
-        except OSError:
-            continue
-        if os.fsencode(PLAIN_RANK) in command:
-            found.append(folder.name)
-    return found
 
 
 def postflight(here: CardLegPlace) -> ProbePostflight:
@@ -65,7 +52,7 @@ def test_a_rank_past_the_time_of_the_probe_is_killed_and_said_to_be(here: CardLe
     assert (late.timed_out, late.killed, late.exit_status) == (True, True, -signal.SIGKILL)
     assert (other.timed_out, other.killed, other.exit_status) == (False, False, 0)
     assert postflight(here).timed_out
-    assert ranks_running() == []
+    assert running(PLAIN_RANK) == []
 
 
 def test_a_rank_that_prints_without_end_fails_the_leg(here: CardLegPlace) -> None:
@@ -73,7 +60,7 @@ def test_a_rank_that_prints_without_end_fails_the_leg(here: CardLegPlace) -> Non
     assert run_order(here, order)[0] == 4
     assert codes_of(here.exit().problems) == ["LOG_LIMIT"]
     assert here.rank_exit(1).log_bytes == order.limits.log_limit_bytes
-    assert ranks_running() == []
+    assert running(PLAIN_RANK) == []
 
 
 def test_a_cut_lifeline_ends_every_rank(here: CardLegPlace) -> None:
@@ -83,7 +70,7 @@ def test_a_cut_lifeline_ends_every_rank(here: CardLegPlace) -> None:
         assert leg.wait() == 4
     assert codes_of(here.exit().problems) == ["LIFELINE_CUT"]
     assert not here.rank_exit(1).timed_out
-    assert ranks_running() == []
+    assert running(PLAIN_RANK) == []
 
 
 def test_ranks_on_a_card_that_is_another_one_are_not_started(here: CardLegPlace) -> None:

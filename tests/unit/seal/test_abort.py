@@ -17,7 +17,8 @@ from labctl.seal.abort import Abortion, restore_copies, seal_aborted
 from labctl.seal.verify import open_sealed_run
 from labctl.seal.write import seal_run
 from tests.fakes.packets import write_packet_folder
-from tests.fakes.sealed_run import DEAD_HOST, EVENTS, RUN_NAME, journal_bytes, make_marker, two_leg_packet, write_run
+from tests.fakes.run_records import journal_bytes
+from tests.fakes.sealed_run import DEAD_HOST, EVENTS, RUN_NAME, make_marker, two_leg_packet, write_run
 
 ABORTION = Abortion("the operator says so", NOTHING_SHA256, SystemClock())
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -83,7 +84,7 @@ def test_an_outcome_that_is_there_is_kept_but_the_seal_says_aborted(killed: RunP
     before = paths.outcome.read_bytes()
     sealed = seal_aborted(paths.root, ABORTION)
     assert sealed.read("outcome.json") == before
-    assert sealed.read("journal.jsonl") == journal_bytes()
+    assert sealed.read("journal.jsonl") == journal_bytes(EVENTS)
     assert sealed.outcome.outcome is OutcomeKind.ABORTED
     assert sealed.outcome.detail[-1] == "outcome.json says completed"
 
