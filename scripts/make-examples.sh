@@ -56,6 +56,9 @@ fi
 keep quickstart quickstart 0
 keep broken-server broken-server 4
 keep vllm-cpu-ngram vllm-cpu-ngram "${VLLM_STATUS:-0}"
+keep vllm-cpu-kv vllm-cpu-kv 0
+keep vllm-cpu-chat vllm-cpu-chat 0
+keep vllm-cpu-prefix vllm-cpu-prefix 6 # the gate `cold` refuses it
 
 # The refused one: a spent packet, and a file with three faults; what labctl said stands beside the commands.
 refused=$here/runs.example/refused
