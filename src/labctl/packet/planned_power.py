@@ -11,6 +11,7 @@ from labctl.power import MIN_POWER, minimum_effect_in_sds, power_of, sd_limits, 
 from labctl.prereg.campaign_files import load_campaign
 from labctl.prereg.model import Arm, CampaignClass, Power, Preregistration
 from labctl.prereg.noise import NoiseRecord, log_of_percent, percent_of_log, pooled_log_sd
+from labctl.prereg.statistics_gates import Effect
 
 NOISE_ROLE = "noise.json"
 CLAIMING = (CampaignClass.COMPARISON, CampaignClass.RECORD)
@@ -27,15 +28,16 @@ def plan_power(subject: EndpointSubject) -> PlannedPower | None:
     said = subject.preregistration
     if said.power is None:
         return None
-    return power_with(NoiseRecord.from_json(subject.input(NOISE_ROLE), NOISE_ROLE), said.power, said.schedule.order)
+    noise = NoiseRecord.from_json(subject.input(NOISE_ROLE), NOISE_ROLE)
+    return power_with(noise, said.power, said.schedule.order, claimed_margin(said))
 
 
-def power_with(noise: NoiseRecord, power: Power, order: tuple[str, ...]) -> PlannedPower:
-    """What an order of starts can see through some noise."""
+def power_with(noise: NoiseRecord, power: Power, order: tuple[str, ...], margin: float = 0.0) -> PlannedPower:
+    """What an order of starts can see through some noise, above a margin in logs."""
     sd = sd_limits(*pooled_log_sd(noise.runs)).planning
     starts, alpha, wanted = _starts(order), float(power.alpha), wanted_power(power)
-    effect_in_sds = log_of_percent(power.planned_effect_percent) / sd
-    smallest = minimum_effect_in_sds(starts, alpha, wanted) * sd
+    effect_in_sds = (log_of_percent(power.planned_effect_percent) - margin) / sd
+    smallest = minimum_effect_in_sds(starts, alpha, wanted) * sd + margin
     return PlannedPower(
         start_sd_percent=percent_of_log(sd),
         starts=starts,
@@ -43,6 +45,12 @@ def power_with(noise: NoiseRecord, power: Power, order: tuple[str, ...]) -> Plan
         minimum_effect_percent=percent_of_log(smallest) if math.isfinite(smallest) else None,
         starts_needed=starts_needed(effect_in_sds, alpha, wanted),
     )
+
+
+def claimed_margin(said: Preregistration) -> float:
+    """The largest margin, in logs, that a gate on the effect wants to see exceeded."""
+    margins = [log_of_percent(gate.margin_percent) for gate in said.gates if isinstance(gate, Effect)]
+    return max(margins, default=0.0)
 
 
 def wanted_power(power: Power) -> float:
@@ -91,7 +99,7 @@ def campaign_power(path: Path) -> tuple[Preregistration, PlannedPower]:
     if campaign.noise_record is None or said.power is None:
         where, do = campaign.preregistration.places.of_value(()), "add `power` with a noise record"
         raise InvalidPreregistration(Problem(Code.RULE, where, "a campaign that states a power", "none", do))
-    return said, power_with(campaign.noise_record.model, said.power, said.schedule.order)
+    return said, power_with(campaign.noise_record.model, said.power, said.schedule.order, claimed_margin(said))
 
 
 def lines_of_plan(said: Preregistration, planned: PlannedPower) -> tuple[str, ...]:

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,20 @@ def test_less_than_four_in_five_never_does_whatever_is_registered() -> None:
 def test_a_higher_registered_power_is_what_must_be_met() -> None:
     said = subject("1", power="0.95")
     assert 0.8 < float(planned(said).power) < 0.95
+    with pytest.raises(FreezeRefused):
+        refuse_underpowered(said, planned(said))
+
+
+def test_an_effect_that_must_exceed_a_margin_is_seen_less_often() -> None:
+    plain = subject("2")
+    gates = [gate.model_dump(mode="json") for gate in plain.preregistration.gates]
+    claimed = [*gates, {"kind": "effect", "margin_percent": "1.9"}]
+    document = plain.preregistration.model_dump(mode="json", by_alias=True) | {"gates": claimed}
+    said = replace(plain, preregistration=Preregistration.model_validate_json(json.dumps(document)))
+    assert float(planned(said).power) < 0.1
+    smallest = planned(said).minimum_effect_percent, planned(plain).minimum_effect_percent
+    ratio = (1 + float(smallest[0] or "0") / 100) / (1 + float(smallest[1] or "0") / 100)
+    assert ratio == pytest.approx(1.019)
     with pytest.raises(FreezeRefused):
         refuse_underpowered(said, planned(said))
 

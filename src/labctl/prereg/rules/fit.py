@@ -12,7 +12,7 @@ from labctl.prereg.model import Api, CampaignClass, GitSource, Preregistration
 from labctl.prereg.noise import NoiseRecord
 from labctl.prereg.places import TreePath
 from labctl.prereg.rules.gates import TOKENS_OF_A_WINDOW, WINDOW_METRICS, gates_of
-from labctl.prereg.rules.start_statistics import rows_suffice
+from labctl.prereg.rules.start_statistics import rows_are_sure, rows_suffice
 from labctl.prereg.suite import Oracle, Suite
 from labctl.prereg.treatment_kinds import BinariesTreatment, EnvironmentTreatment
 from labctl.prereg.words import nearest
@@ -94,6 +94,7 @@ def suite_fits(preregistration: Preregistration, suite: Suite) -> Iterator[Findi
             got = str(pair.min_row_wins)
             yield Finding((*path, "min_row_wins"), f"at most {count}, the prompts of the suite", got, "lower it")
     yield from rows_suffice(preregistration, suite)
+    yield from rows_are_sure(preregistration, suite)
     wanted = "text" if preregistration.workload.api is Api.COMPLETIONS else "messages"
     if others := [prompt.id for prompt in suite.prompts if getattr(prompt, wanted) is None]:
         expected = f"prompts with `{wanted}` for api {preregistration.workload.api}"

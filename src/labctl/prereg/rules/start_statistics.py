@@ -106,6 +106,29 @@ def record_keeps_the_default_rules(preregistration: Preregistration) -> Iterator
             yield Finding((*path, "confidence"), expected, gate.confidence, "leave it out")
 
 
+def power_is_that_of_the_test(preregistration: Preregistration) -> Iterator[Finding]:
+    """Power is planned at the error rate of the `effect` gate or a stricter one; a looser one sees too much."""
+    power = preregistration.power
+    if power is None or not 0 < Decimal(power.alpha) < 1:
+        return
+    rates = [1 - Decimal(gate.confidence) for _, gate in gates_of(preregistration, Effect)]
+    if Decimal(power.alpha) > (least := min(rates, default=Decimal(1))) > 0:
+        expected = f"at most {least:f}, the error rate of gate effect"
+        yield Finding(("power", "alpha"), expected, power.alpha, f'write "{least:f}"')
+
+
+def rows_are_sure(preregistration: Preregistration, suite: Suite) -> Iterator[Finding]:
+    """The interval over the rows of a record has 95 % confidence, or all that its rows can give."""
+    if preregistration.campaign_class is not CampaignClass.RECORD:
+        return
+    widest = Decimal(1) - Decimal(2) / 2 ** min(len(suite.prompts), MOST_RANKED_ROWS)
+    least = min(RECORD_CONFIDENCE, widest)
+    for path, gate in gates_of(preregistration, Consistency):
+        if LEAST_CONFIDENCE <= Decimal(gate.confidence) < least:
+            expected = f"at least {least:f} for class record"
+            yield Finding((*path, "confidence"), expected, gate.confidence, f'write "{least:f}"')
+
+
 def rows_suffice(preregistration: Preregistration, suite: Suite) -> Iterator[Finding]:
     """The rows of a suite can win as often as is asked, and give an interval of the confidence that is asked."""
     rows = len(suite.prompts)
@@ -133,4 +156,5 @@ START_STATISTICS_RULES = (
     confidences_are_shares,
     reported_value_fits_the_starts,
     record_keeps_the_default_rules,
+    power_is_that_of_the_test,
 )
