@@ -150,6 +150,15 @@ def test_the_readme_shows_the_help_of_the_command() -> None:
     assert usage in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
+def test_every_page_and_decision_is_listed_and_decisions_are_numbered_once() -> None:
+    docs = ROOT / "docs"
+    listed = re.findall(r"\]\(([a-z0-9/-]+\.md)\)", (docs / "README.md").read_text(encoding="utf-8"))
+    pages = [path.relative_to(docs).as_posix() for path in docs.rglob("*.md") if path.name != "README.md"]
+    assert sorted(listed) == sorted(pages)
+    numbers = sorted(int(path.name[:4]) for path in (docs / "adr").glob("*.md"))
+    assert numbers == list(range(len(numbers)))
+
+
 def test_the_examples_name_no_other_place_than_their_own() -> None:
     """Sealed bytes hold paths and host names, so the examples are made in one neutral place."""
     allowed = re.compile(

@@ -9,7 +9,9 @@ import typer
 from labctl.cli import show
 from labctl.cli.named import run_named
 
-app = typer.Typer(help="Make teachers from sealed starts.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="Make or import teachers, which say what starts must answer.", no_args_is_help=True, rich_markup_mode=None
+)
 Out = Annotated[Path, typer.Option(help="The new oracle file.")]
 
 
@@ -36,7 +38,7 @@ class AtEnd(StrEnum):
 
 @app.callback()
 def oracle() -> None:
-    """Make teachers from sealed starts."""
+    """Make or import teachers, which say what starts must answer."""
 
 
 @app.command()

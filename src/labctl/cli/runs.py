@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from labctl.seal.verify import SealedRun
 
 LEG = re.compile(r"[AB][1-9][0-9]?")
-app = typer.Typer(help="List runs, show one, and compare two.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="List, show, compare and export runs.", no_args_is_help=True, rich_markup_mode=None)
 AsJson = Annotated[bool, typer.Option("--json", help="Machine output on stdout.")]
 
 
