@@ -41,7 +41,9 @@ def power_of(effect_in_sds: float, starts: tuple[int, int], alpha: float) -> flo
     if min(starts) < 1 or df < 1:
         return 0.0
     shift = effect_in_sds / math.sqrt(1 / starts[0] + 1 / starts[1])
-    return 1.0 - float(nctdtr(df, shift, stdtrit(df, 1 - alpha)))
+    bound = float(stdtrit(df, 1 - alpha))
+    missed = float(nctdtr(df, shift, bound))
+    return 1.0 - missed if math.isfinite(missed) else float(shift > bound)  # it is no number for vast shifts
 
 
 def minimum_effect_in_sds(starts: tuple[int, int], alpha: float, power: float) -> float:

@@ -55,3 +55,11 @@ def test_one_start_an_arm_sees_nothing() -> None:
 def test_no_effect_needs_more_starts_than_there_are() -> None:
     assert starts_needed(0.0, 0.05, 0.8) is None
     assert starts_needed(0.001, 0.05, 0.8) is None
+
+
+@pytest.mark.parametrize("effect", [1e9, 1e15, math.inf])
+def test_a_vast_effect_is_seen_for_sure_and_needs_two_starts(effect: float) -> None:
+    assert power_of(effect, (2, 2), 0.05) == 1.0
+    assert power_of(effect, (2000, 2000), 0.05) == 1.0
+    assert starts_needed(effect, 0.05, 0.8) == 2
+    assert power_of(effect, (2, 2), 1e-30) == 0.0  # 1 - alpha is 1, and its bound infinite

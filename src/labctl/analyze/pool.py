@@ -58,7 +58,7 @@ def pool_noise(runs: Sequence[SealedRun], name: str, analyzer: PinnedAnalyzer) -
     problems: list[Problem] = []
     found = [one for run in runs if (one := _calibration(run, analyzer, problems)) is not None]
     problems += _strangers(found)
-    problems += _doubles(runs)
+    problems += _doubles(runs) or _copies(found)
     if problems or not found:
         raise Refused(problems or [_refused("runs", "at least one run", "none", "name a sealed calibration run")])
     return _record(found, name)
@@ -95,11 +95,17 @@ def _strangers(found: Sequence[Calibration]) -> Iterator[Problem]:
             yield _refused(one.run.run_dir, expected, f"another {', '.join(differing)}", do)
 
 
-def _doubles(runs: Sequence[SealedRun]) -> Iterator[Problem]:
+def _doubles(runs: Sequence[SealedRun]) -> list[Problem]:
     seals = [run.seal_sha256 for run in runs]
-    for place, run in enumerate(runs):
-        if run.seal_sha256 in seals[:place]:
-            yield _refused(run.run_dir, "each run once", "it again", "name it once")
+    again = [run for place, run in enumerate(runs) if run.seal_sha256 in seals[:place]]
+    return [_refused(run.run_dir, "each run once", "it again", "name it once") for run in again]
+
+
+def _copies(found: Sequence[Calibration]) -> list[Problem]:
+    """A packet runs once, so a second seal over it is that of a copy."""
+    packets = [one.evidence.packet_id for one in found]
+    again = [one for place, one in enumerate(found) if packets[place] in packets[:place]]
+    return [_refused(one.run.run_dir, "each packet once", "its packet again", "leave the copy out") for one in again]
 
 
 def _record(found: Sequence[Calibration], name: str) -> NoiseRecord:

@@ -7,10 +7,10 @@ from labctl.codes import Code
 from labctl.errors import FreezeRefused, InvalidPreregistration, Problem
 from labctl.packet.contents import EndpointSubject
 from labctl.packet.model import PlannedPower
-from labctl.power import MIN_POWER, minimum_effect_in_sds, power_of, sd_limits, starts_needed
+from labctl.power import MIN_POWER, Limits, minimum_effect_in_sds, power_of, sd_limits, starts_needed
 from labctl.prereg.campaign_files import load_campaign
 from labctl.prereg.model import Arm, CampaignClass, Power, Preregistration
-from labctl.prereg.noise import NoiseRecord, log_of_percent, percent_of_log, pooled_log_sd
+from labctl.prereg.noise import SAME_WITHIN, NoiseRecord, log_of_percent, percent_of_log, pooled_log_sd
 from labctl.prereg.statistics_gates import Effect
 
 NOISE_ROLE = "noise.json"
@@ -33,8 +33,12 @@ def plan_power(subject: EndpointSubject) -> PlannedPower | None:
 
 
 def power_with(noise: NoiseRecord, power: Power, order: tuple[str, ...], margin: float = 0.0) -> PlannedPower:
-    """What an order of starts can see through some noise, above a margin in logs."""
-    sd = sd_limits(*pooled_log_sd(noise.runs)).planning
+    """What an order of starts can see through some noise, above a margin in logs.
+
+    Raises:
+        FreezeRefused: as `true_limits`.
+    """
+    sd = true_limits(noise).planning
     starts, alpha, wanted = _starts(order), float(power.alpha), wanted_power(power)
     effect_in_sds = (log_of_percent(power.planned_effect_percent) - margin) / sd
     smallest = minimum_effect_in_sds(starts, alpha, wanted) * sd + margin
@@ -45,6 +49,29 @@ def power_with(noise: NoiseRecord, power: Power, order: tuple[str, ...], margin:
         minimum_effect_percent=percent_of_log(smallest) if math.isfinite(smallest) else None,
         starts_needed=starts_needed(effect_in_sds, alpha, wanted),
     )
+
+
+def true_limits(noise: NoiseRecord) -> Limits:
+    """The confidence limits of a noise record, computed anew; a verdict prints those that it states.
+
+    Raises:
+        FreezeRefused: the record states other limits (RULE).
+    """
+    limits = sd_limits(*pooled_log_sd(noise.runs))
+    stated = (
+        ("start_sd_lower_percent", noise.start_sd_lower_percent, limits.lower),
+        ("start_sd_upper_percent", noise.start_sd_upper_percent, limits.upper),
+        ("start_sd_planning_percent", noise.start_sd_planning_percent, limits.planning),
+    )
+    do = "pool the sealed runs anew with `labctl power pool`"
+    problems = [
+        Problem(Code.RULE, f"noise record {noise.id}: {name}", f"{percent_of_log(limit)}, from its starts", value, do)
+        for name, value, limit in stated
+        if abs(log_of_percent(value) - limit) > SAME_WITHIN * limit
+    ]
+    if problems:
+        raise FreezeRefused(problems)
+    return limits
 
 
 def claimed_margin(said: Preregistration) -> float:

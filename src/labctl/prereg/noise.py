@@ -14,6 +14,9 @@ from labctl.prereg.finding import Finding
 
 HUNDRED = 100
 SAME_WITHIN = 1e-6
+MOST_ROW_DF = 10**9
+SPREADS_OF_A_RUN = ("start_sd_percent", "row_sd_percent")
+SPREADS = (*SPREADS_OF_A_RUN, "start_sd_lower_percent", "start_sd_upper_percent", "start_sd_planning_percent")
 Positive = Annotated[int, Field(ge=1)]
 RationalText = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]*(/[1-9][0-9]*)?$", max_length=200)]
 
@@ -136,12 +139,11 @@ def log_sd_of_starts(starts: tuple[NoiseStart, ...]) -> float:
 
 def noise_findings(record: NoiseRecord) -> Iterator[Finding]:
     """Everything that contradicts itself within a noise record."""
-    seen: set[str] = set()
-    for index, run in enumerate(record.runs):
-        yield from _differs(("runs", index, "start_sd_percent"), log_sd_of_starts(run.starts), run.start_sd_percent)
-        if run.seal_sha256 in seen:
-            yield _finding(("runs", index, "seal_sha256"), "each run once", f"{run.run} again")
-        seen.add(run.seal_sha256)
+    impossible = list(_impossible(record))
+    if impossible:
+        yield from impossible  # no logarithm of these can be taken
+        return
+    yield from _run_findings(record.runs)
     pooled, df = pooled_log_sd(record.runs)
     if record.df != df:
         yield _finding(("df",), f"{df}, starts less runs", str(record.df))
@@ -153,6 +155,35 @@ def noise_findings(record: NoiseRecord) -> Iterator[Finding]:
     limits.append(record.start_sd_upper_percent)
     if sorted(limits, key=float) != limits:
         yield _finding(("start_sd_lower_percent",), "limits around the SD", ", ".join(limits))
+
+
+def _impossible(record: NoiseRecord) -> Iterator[Finding]:
+    """Spreads below 0, and counts of rows that no run of so many starts has."""
+    for name in SPREADS:
+        if (value := getattr(record, name)).startswith("-"):
+            yield _finding((name,), "0 or more", value)
+    for index, run in enumerate(record.runs):
+        for name in SPREADS_OF_A_RUN:
+            if (value := getattr(run, name)).startswith("-"):
+                yield _finding(("runs", index, name), "0 or more", value)
+        if run.row_df % (len(run.starts) - 1) or run.row_df > MOST_ROW_DF:
+            expected = f"a multiple of {len(run.starts) - 1}, starts less one, up to {MOST_ROW_DF}"
+            yield _finding(("runs", index, "row_df"), expected, str(run.row_df)[:20])
+
+
+def _run_findings(runs: tuple[NoiseRun, ...]) -> Iterator[Finding]:
+    """Each run is of its own starts, and counts once: a packet runs once, so its second seal is a copy."""
+    seen: set[str] = set()
+    for index, run in enumerate(runs):
+        yield from _differs(("runs", index, "start_sd_percent"), log_sd_of_starts(run.starts), run.start_sd_percent)
+        for name in ("seal_sha256", "packet_sha256"):
+            if (value := getattr(run, name)) in seen:
+                yield _finding(("runs", index, name), "each run once", f"{run.run} again")
+                break
+            seen.add(value)
+        legs = [start.leg for start in run.starts]
+        if len(set(legs)) < len(legs):
+            yield _finding(("runs", index, "starts"), "each leg once", ", ".join(legs))
 
 
 def _differs(path: tuple[str | int, ...], expected: float, got: str) -> Iterator[Finding]:

@@ -58,7 +58,7 @@ def test_a_pooled_record_agrees_with_itself_and_with_the_verdict(run: SealedRun)
 
 
 def test_runs_are_pooled_by_degrees_of_freedom(run: SealedRun, tmp_path: Path) -> None:
-    other = calibration()
+    other = calibration(title="Again")
     other.leg("A2").rows[0].gap_ns += 20_000
     record = pooled(run, other.seal(tmp_path / "two"))
     squares = [float(one.start_sd_percent) ** 2 for one in record.runs]
@@ -67,7 +67,7 @@ def test_runs_are_pooled_by_degrees_of_freedom(run: SealedRun, tmp_path: Path) -
 
 
 def test_a_run_of_another_host_is_refused_by_what_differs(run: SealedRun, tmp_path: Path) -> None:
-    other = calibration()
+    other = calibration(title="Again")
     change = json_edit(lambda document: document.update(cpu_model="Another CPU", memory_bytes=5))
     other.edits["host/identity.json"] = change
     with pytest.raises(Refused, match="another cpu_model, memory_bytes"):
@@ -77,6 +77,13 @@ def test_a_run_of_another_host_is_refused_by_what_differs(run: SealedRun, tmp_pa
 def test_the_same_run_twice_is_refused(run: SealedRun) -> None:
     with pytest.raises(Refused, match="each run once"):
         pooled(run, run)
+
+
+def test_another_seal_over_the_same_packet_is_refused(run: SealedRun, tmp_path: Path) -> None:
+    copy = calibration()
+    copy.leg("A2").rows[0].gap_ns += 20_000
+    with pytest.raises(Refused, match="each packet once"):
+        pooled(run, copy.seal(tmp_path / "two"))
 
 
 def test_a_campaign_that_is_no_calibration_is_refused(tmp_path: Path) -> None:

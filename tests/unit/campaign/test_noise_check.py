@@ -26,19 +26,29 @@ def reviewed(folder: Path, noise: bytes, **changes: object) -> ReviewedPacket:
 
 @pytest.fixture
 def own() -> bytes:
-    return canonical_json(BENCH | {"host": noise_host(read_host_identity()).model_dump(mode="json")})
+    host = noise_host(read_host_identity()).model_dump(mode="json")
+    return canonical_json(BENCH | {"host": host, "engine": "embedded 1", "target": "engine:embedded"})
 
 
 def test_a_record_with_the_noise_of_this_very_host_goes_on(tmp_path: Path, own: bytes) -> None:
     looks = list(noise_looks(reviewed(tmp_path, own)))
-    assert [look.name for look in looks] == ["noise", "noise.host"]
+    assert [look.name for look in looks] == ["noise", "noise.host", "noise.service"]
     assert all(look.is_met for look in looks)
 
 
 def test_a_record_with_the_noise_of_another_host_is_refused_by_what_differs(tmp_path: Path) -> None:
-    _, host = noise_looks(reviewed(tmp_path, canonical_json(BENCH)))
+    _, host, _ = noise_looks(reviewed(tmp_path, canonical_json(BENCH)))
     assert not host.is_met
     assert "machine_id_sha256, cpu_model" in host.observed
+
+
+@pytest.mark.parametrize(("key", "value"), [("engine", "vllm 0.32.0"), ("target", BENCH["target"])])
+def test_a_record_with_the_noise_of_another_service_is_refused(
+    tmp_path: Path, own: bytes, key: str, value: str
+) -> None:
+    *_, service = noise_looks(reviewed(tmp_path, canonical_json(json.loads(own) | {key: value})))
+    assert (service.name, service.is_met) == ("noise.service", False)
+    assert value.split(maxsplit=1)[0] in service.observed
 
 
 def test_a_noise_record_that_cannot_be_read_is_refused(tmp_path: Path) -> None:

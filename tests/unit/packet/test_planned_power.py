@@ -9,9 +9,10 @@ from labctl.errors import FreezeRefused
 from labctl.packet.contents import EndpointSubject, PinnedInput
 from labctl.packet.freeze import FreezeRequest, freeze_packet
 from labctl.packet.model import Packet, PinnedFile, PlannedPower
-from labctl.packet.planned_power import plan_power, refuse_underpowered
+from labctl.packet.planned_power import plan_power, refuse_underpowered, true_limits
 from labctl.packet.power_lines import power_lines
 from labctl.prereg.model import Preregistration
+from labctl.prereg.noise import NoiseRecord
 from tests.fakes.lab_repository import LabRepository
 from tests.fakes.packets import make_packet
 
@@ -38,6 +39,15 @@ def planned(said: EndpointSubject) -> PlannedPower:
 
 def test_power_is_planned_with_the_upper_limit_of_the_spread() -> None:
     assert planned(subject("2")).start_sd_percent == json.loads(BENCH)["start_sd_planning_percent"]
+
+
+@pytest.mark.parametrize("name", ["lower", "upper", "planning"])
+def test_limits_that_are_not_those_of_the_starts_are_refused(name: str) -> None:
+    noise = NoiseRecord.from_json(BENCH, "noise")
+    forged = noise.model_copy(update={f"start_sd_{name}_percent": noise.start_sd_percent})
+    with pytest.raises(FreezeRefused, match=f"start_sd_{name}_percent"):
+        true_limits(forged)
+    assert true_limits(noise).sd == pytest.approx(0.00176, rel=1e-3)
 
 
 def test_a_large_effect_is_seen_with_four_starts() -> None:

@@ -73,3 +73,26 @@ def test_a_record_that_is_no_strict_json_is_refused(tmp_path: Path) -> None:
 
 def test_percent_and_logarithm_are_each_others_inverse() -> None:
     assert percent_of_log(log_of_percent("2.5")) == "2.500000000"
+
+
+@pytest.mark.parametrize("name", ["start_sd_percent", "row_sd_percent"])
+def test_spreads_below_zero_are_found_and_nothing_breaks(tmp_path: Path, bench: Any, name: str) -> None:  # noqa: ANN401
+    bench[name] = bench["runs"][0][name] = "-200"
+    assert complaints(tmp_path, bench) == [f"WRONG_VALUE {name}", f"WRONG_VALUE runs.0.{name}"]
+
+
+@pytest.mark.parametrize("df", [10**400, 7 * 10**9, 8])
+def test_rows_that_no_run_of_eight_starts_has_are_found(tmp_path: Path, bench: Any, df: int) -> None:  # noqa: ANN401
+    bench["runs"][0]["row_df"] = df
+    assert complaints(tmp_path, bench) == ["WRONG_VALUE runs.0.row_df"]
+
+
+def test_a_second_seal_over_one_packet_is_found(tmp_path: Path, bench: Any) -> None:  # noqa: ANN401
+    bench["runs"].append(bench["runs"][0] | {"seal_sha256": "a" * 64})
+    bench["df"] = 14
+    assert complaints(tmp_path, bench) == ["WRONG_VALUE runs.1.packet_sha256"]
+
+
+def test_a_leg_that_is_there_twice_is_found(tmp_path: Path, bench: Any) -> None:  # noqa: ANN401
+    bench["runs"][0]["starts"][1]["leg"] = "A1"
+    assert complaints(tmp_path, bench) == ["WRONG_VALUE runs.0.starts"]
