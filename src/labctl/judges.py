@@ -1,8 +1,6 @@
 """Both analyzers as processes, and their agreement; imports neither the acting side nor the judging side."""
 
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -11,23 +9,20 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from labctl.agreement import figures_of_one, joint_verdict
+from labctl.analyzers import NO_BYTECODE, ask_analyzer, identity_problems
 from labctl.codes import Code
 from labctl.digest import sha256_hex
 from labctl.durable import make_folder, make_folders, write_once
-from labctl.errors import BrokenEvidence, NotFound, PreflightFailed, Problem, Refused
-from labctl.packet.model import Packet, PinnedAnalyzer
+from labctl.errors import BrokenEvidence, PreflightFailed, Problem, Refused
+from labctl.packet.model import Packet
 from labctl.packet.own_commit import read_own_commit
-from labctl.packet.tool import PACKAGE_FOLDER, STANDALONE_FILE, tool_identity
+from labctl.packet.tool import PACKAGE_FOLDER, tool_identity
 from labctl.records.run import PhaseAnswer
 from labctl.records.verdict import Verdict
 from labctl.rundir import RunPaths
+from labctl.seal.analyses import find_analyses, not_superseded
 from labctl.seal.analysis import SealedAnalysis, open_analysis, seal_analysis
 from labctl.seal.verify import SealedRun, open_sealed_run
-
-PACKET_LIMIT_BYTES = 8 << 20
-ANALYZER_TIMEOUT_S = 1800
-NO_BYTECODE = Path(os.devnull)
-KNOWN_ANALYZERS = {"labctl": ("-m", "labctl.analyze"), "standalone": ("-S", str(STANDALONE_FILE))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +95,7 @@ def require_analyzers(packet: Packet, bytecode: Path) -> None:
         PreflightFailed: an analyzer does not start, or is not the pinned one.
     """
     with ThreadPoolExecutor(max_workers=len(packet.analyzers)) as together:
-        found = together.map(lambda pinned: _identity_problems(pinned, bytecode), packet.analyzers)
+        found = together.map(lambda pinned: identity_problems(pinned, bytecode), packet.analyzers)
         problems = [problem for several in found for problem in several]
     if problems:
         raise PreflightFailed(problems)
@@ -117,54 +112,11 @@ def judge_phase(run: Path, bytecode: Path) -> bool:
     packet = Packet.from_json(packet_file.read_bytes(), str(packet_file))
     may_continue = True
     for analyzer in packet.analyzers:
-        answer = _ask(analyzer.name, ("--phase", str(run)), bytecode)
+        answer = ask_analyzer(analyzer.name, ("--phase", str(run)), bytecode)
         parsed = PhaseAnswer.from_json(answer, f"analyzer {analyzer.name}")
         write_once(paths.phase / f"{analyzer.name}.json", answer)
         may_continue = may_continue and parsed.may_continue
     return may_continue
-
-
-def find_analyses(run: SealedRun, analyses: Path) -> tuple[SealedAnalysis, ...]:
-    """The sealed analyses of one run, found by name and proved by the seal digest that they name."""
-    found = []
-    for folder in sorted(analyses.glob(f"{run.run_dir}-*")) if analyses.is_dir() else ():
-        analysis = open_analysis(folder)
-        if analysis.run_seal_sha256 == run.seal_sha256:
-            found.append(analysis)
-    return tuple(found)
-
-
-def current_analysis(run: SealedRun, analyses: Path) -> SealedAnalysis:
-    """The one analysis of a run that no other supersedes.
-
-    Raises:
-        NotFound: there is none, or more than one.
-    """
-    every = find_analyses(run, analyses)
-    current = _not_superseded(every)
-    if len(current) == 1:
-        return current[0]
-    got = ", ".join(str(analysis.root) for analysis in current) or "none"
-    raise NotFound(
-        Problem(
-            Code.AMBIGUOUS if current else Code.NOT_FOUND,
-            str(run.root),
-            "one analysis that is not superseded",
-            got,
-            "name one with --analysis DIR" if current else f"run `labctl analyze sealed-run {run.root}`",
-        )
-    )
-
-
-def _identity_problems(pinned: PinnedAnalyzer, bytecode: Path) -> tuple[Problem, ...]:
-    try:
-        found = PinnedAnalyzer.from_json(_ask(pinned.name, ("--identity",), bytecode), f"analyzer {pinned.name}")
-    except BrokenEvidence as error:
-        return error.problems
-    if found == pinned:
-        return ()
-    do = "freeze again: labctl has changed since the packet was frozen"
-    return (Problem(Code.FILE_DRIFT, f"analyzer {pinned.name}", pinned.sha256, found.sha256, do),)
 
 
 def _ask_every(names: list[str], run: SealedRun) -> tuple[dict[str, bytes], tuple[Problem, ...]]:
@@ -172,7 +124,7 @@ def _ask_every(names: list[str], run: SealedRun) -> tuple[dict[str, bytes], tupl
     failures: list[Problem] = []
     for name in names:
         try:
-            answers[name] = _ask(name, (str(run.root),), NO_BYTECODE)
+            answers[name] = ask_analyzer(name, (str(run.root),), NO_BYTECODE)
         except BrokenEvidence as error:
             failures += error.problems
     if names[0] not in answers:
@@ -180,64 +132,17 @@ def _ask_every(names: list[str], run: SealedRun) -> tuple[dict[str, bytes], tupl
     return answers, tuple(failures)
 
 
-def _ask(name: str, arguments: tuple[str, ...], bytecode: Path) -> bytes:
-    how = KNOWN_ANALYZERS.get(name)
-    if how is None:
-        raise BrokenEvidence(
-            Problem(
-                Code.ANALYZER_FAILED,
-                f"analyzer {name}",
-                f"one of {', '.join(KNOWN_ANALYZERS)}",
-                "an unknown name",
-                "use the release of labctl that froze the packet",
-            )
-        )
-    try:
-        answer = _run_analyzer((*how, *arguments), bytecode)
-    except subprocess.TimeoutExpired as error:
-        do = "look for a pattern or a file that is hard to judge; the run stays sealed"
-        limit = f"an answer within {ANALYZER_TIMEOUT_S} s"
-        raise BrokenEvidence(Problem(Code.ANALYZER_FAILED, f"analyzer {name}", limit, "none", do)) from error
-    if answer.returncode != 0:
-        lines = answer.stderr.decode("utf-8", "replace").strip().splitlines() or ["nothing on its error output"]
-        raise BrokenEvidence(
-            Problem(
-                Code.ANALYZER_FAILED, f"analyzer {name}", "an answer", line[:600], f"exit status {answer.returncode}"
-            )
-            for line in lines[-20:]
-        )
-    return answer.stdout
-
-
-def _run_analyzer(arguments: tuple[str, ...], bytecode: Path) -> "subprocess.CompletedProcess[bytes]":
-    """Nothing of it lies in a folder that a killed parent would leave: what it says, it says on its output."""
-    return subprocess.run(
-        [sys.executable, "-I", "-P", "-X", f"pycache_prefix={bytecode}", *arguments],
-        capture_output=True,
-        check=False,
-        cwd="/",
-        env={"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "LANG": "C.UTF-8"},
-        stdin=subprocess.DEVNULL,
-        timeout=ANALYZER_TIMEOUT_S,
-    )
-
-
 def _require_reason(request: JudgeRequest, earlier: tuple[SealedAnalysis, ...]) -> None:
     """A second analysis of a run replaces one that nothing has replaced yet, by name."""
     if not earlier:
         return
-    current = _not_superseded(earlier)
+    current = not_superseded(earlier)
     supersedes = request.reanalysis.supersedes if request.reanalysis is not None else None
     if supersedes is not None and open_analysis(supersedes).seal_sha256 in {one.seal_sha256 for one in current}:
         return
     got = f"{len(earlier)} sealed analyses" if supersedes is None else f"{supersedes}, which is superseded already"
     do = f"read it with `labctl report`, or judge again with --supersedes {current[-1].root} --reason TEXT"
     raise Refused(Problem(Code.EXISTS, str(request.run), "a run that was not judged yet", got, do))
-
-
-def _not_superseded(every: tuple[SealedAnalysis, ...]) -> list[SealedAnalysis]:
-    superseded = {analysis.statement.predicate.facts.get("supersedes") for analysis in every}
-    return [analysis for analysis in every if analysis.seal_sha256 not in superseded]
 
 
 def _require_standing(verdict: Verdict, request: JudgeRequest) -> None:

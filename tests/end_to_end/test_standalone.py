@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from labctl import judges
+from labctl import analyzers, judges
 from labctl.packet.model import Packet
 from labctl.packet.tool import STANDALONE_FILE, standalone_files
 from labctl.records.verdict import Verdict, VerdictKind
@@ -63,7 +63,7 @@ def test_a_seeded_disagreement_is_invalid_and_named(
     assert sum(seeded[name] != texts[name] for name in texts) == 1
     for name, text in seeded.items():
         (tmp_path / name).write_text(text)
-    monkeypatch.setitem(judges.KNOWN_ANALYZERS, "standalone", ("-S", str(tmp_path / STANDALONE_FILE.name)))
+    monkeypatch.setitem(analyzers.KNOWN_ANALYZERS, "standalone", ("-S", str(tmp_path / STANDALONE_FILE.name)))
     again = judges.Reanalysis(supersedes=None, reason="a seeded disagreement")
     judgement = judges.judge_run(judges.JudgeRequest(run, tmp_path / "analyses", again, render_report))
     assert judgement.verdict.verdict is VerdictKind.INVALID

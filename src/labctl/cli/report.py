@@ -20,9 +20,9 @@ def report(
 ) -> None:
     """Show the report of a sealed run's analysis."""
     from labctl.cli.analyze import analyses_root
-    from labctl.judges import current_analysis
     from labctl.records.verdict import Verdict
     from labctl.report.text import render_report
+    from labctl.seal.analyses import current_analysis
     from labctl.seal.analysis import open_analysis
     from labctl.seal.verify import open_sealed_run
 
