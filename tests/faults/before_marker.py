@@ -38,7 +38,7 @@ from labctl.packet.source import verify_work_tree
 from labctl.prereg.cards import Cards, CardVendor
 from labctl.prereg.checking import check_paths
 from labctl.prereg.host_profile import Devices
-from labctl.prereg.model import InstalledSource
+from labctl.prereg.sources import InstalledSource
 from labctl.rundir import AuthorizationPaths
 from labctl.servers.sockets import prove_port_free
 from labctl.signature import Namespace, sign_bytes

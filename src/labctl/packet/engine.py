@@ -18,7 +18,8 @@ from labctl.packet.model import FrozenModelFiles, FrozenSource, Interpreter
 from labctl.packet.model_files import verify_model
 from labctl.packet.named_paths import unpinned_paths
 from labctl.packet.patch_series import Patch, prove_series
-from labctl.prereg.model import GitSource, Preregistration
+from labctl.prereg.model import Preregistration
+from labctl.prereg.sources import GitSource
 from labctl.prereg.treatment_kinds import BinariesTreatment
 
 FoundT = TypeVar("FoundT")

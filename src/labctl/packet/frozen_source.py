@@ -9,7 +9,7 @@ from labctl.packet.interpreter import InterpreterFacts
 from labctl.packet.machine import machine_key
 from labctl.packet.model import FrozenGitSource, FrozenSource
 from labctl.packet.source import verify_work_tree
-from labctl.prereg.model import GitSource, InstalledSource, Source
+from labctl.prereg.sources import GitSource, InstalledSource, Source
 
 
 def freeze_source(source: Source, places: Mapping[str, str], repository: Path, facts: InterpreterFacts) -> FrozenSource:

@@ -15,7 +15,7 @@ from labctl.digest import dirhash, sha256_file, sha256_hex
 from labctl.errors import DirtySource, Problem
 from labctl.packet.interpreter import InterpreterFacts
 from labctl.packet.model import FrozenInstalledSource
-from labctl.prereg.model import InstalledSource
+from labctl.prereg.sources import InstalledSource
 
 MAX_NAMED = 50
 CODE_SUFFIXES = (".py", ".so", ".pyd", ".pth")

@@ -12,8 +12,8 @@ from labctl.packet.installed import installed_package
 from labctl.packet.interpreter import InterpreterFacts
 from labctl.packet.machine import machine_key
 from labctl.prereg.arms import PLACEHOLDER
-from labctl.prereg.model import GitSource
 from labctl.prereg.rules.service import templates
+from labctl.prereg.sources import GitSource
 
 _BETWEEN = re.compile(r"[\s=:,;\"'{}\[\]()]+")
 _OURS = "\0"

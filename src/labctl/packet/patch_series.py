@@ -11,7 +11,7 @@ from labctl.errors import DirtySource, Problem
 from labctl.packet.git_command import git_arguments, git_environment
 from labctl.packet.git_objects import ObjectReader
 from labctl.packet.source import difference, export_snapshot
-from labctl.prereg.model import GitSource
+from labctl.prereg.sources import GitSource
 
 MAX_NAMED = 20
 _TIMEOUT_S = 300

@@ -25,7 +25,7 @@ from labctl.packet.machine import machine_key
 from labctl.packet.model import Packet
 from labctl.packet.tool import PACKAGE_FOLDER
 from labctl.packet.watched import Depth, WatchedFolder, files_below
-from labctl.prereg.model import GitSource, InstalledSource
+from labctl.prereg.sources import GitSource, InstalledSource
 
 MAX_NAMED = 20
 Part = tuple[tuple[Path, ...], tuple[WatchedFolder, ...]]

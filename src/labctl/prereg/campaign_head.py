@@ -7,7 +7,8 @@ from pydantic import Field, StringConstraints
 from labctl.frozen import FrozenModel, SafeName
 from labctl.prereg.cards import Cards
 from labctl.prereg.field_types import CampaignId, EnvironmentName, Line, RelativePath
-from labctl.prereg.model import CampaignClass, HostCheck, Reviews, Source
+from labctl.prereg.model import CampaignClass, HostCheck, Reviews
+from labctl.prereg.sources import Source
 
 Dtype = Literal[
     "bfloat16", "float16", "float32", "float64", "int64", "int32", "int16", "int8", "uint8", "bool"

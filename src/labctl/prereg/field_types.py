@@ -1,7 +1,8 @@
 """Constrained words and numbers that the fields of a campaign file are made of."""
 
+from collections.abc import Callable
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints
 
@@ -47,3 +48,13 @@ class MetricId(StrEnum):
 def is_absent(value: object) -> bool:
     """Fields that came later are left out where unused, so that earlier packets keep their one canonical form."""
     return value is None
+
+
+def kind_by_key(*kinds: str) -> Callable[[Any], str | None]:
+    """A function that says which of these kinds is a key of raw input, or a field of a model; None without any."""
+
+    def kind(value: Any) -> str | None:  # noqa: ANN401 (pydantic passes raw input)
+        keys = value if isinstance(value, dict) else getattr(value, "__dict__", ())
+        return next((one for one in kinds if one in keys), None)
+
+    return kind

@@ -6,9 +6,9 @@ There is one service and one treatment; nothing else can differ between the arms
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Discriminator, Field, StringConstraints, Tag
+from pydantic import ConfigDict, Field, StringConstraints
 
-from labctl.frozen import DecimalText, FrozenModel, GitCommit, SafeName, Sha256
+from labctl.frozen import DecimalText, FrozenModel, SafeName
 from labctl.prereg.designs import Design, Mirror
 from labctl.prereg.field_types import (
     CampaignId,
@@ -21,6 +21,7 @@ from labctl.prereg.field_types import (
     is_absent,
 )
 from labctl.prereg.gate_kinds import Gate
+from labctl.prereg.sources import ModelSource, Source
 from labctl.prereg.treatment_kinds import Treatment
 
 
@@ -57,54 +58,6 @@ class Expectation(FrozenModel):
 
     effect_percent: Annotated[tuple[Number, ...], Field(min_length=2, max_length=2)]
     """Lower and upper bound of the expected gain of B over A, in percent."""
-
-
-class GitSource(FrozenModel):
-    """A source tree, verified by the content of its commit."""
-
-    git: SafeName
-    """A key of the host profile's `sources`."""
-    commit: GitCommit
-    """The full object id of the commit."""
-    base: GitCommit | None = Field(default=None, exclude_if=is_absent)
-    """The commit that a patch series starts from; with `patches`, or neither."""
-    patches: RelativePath | None = Field(default=None, exclude_if=is_absent)
-    """A folder below campaigns/; its `*.patch` files, applied to the base by name, must give the tree of `commit`."""
-
-
-class InstalledSource(FrozenModel):
-    """An installed package, verified by its RECORD in the campaign's interpreter."""
-
-    installed: SafeName
-    """The distribution's name."""
-    version: Line
-    """The exact version."""
-    record_sha256: Sha256 | None = None
-    """SHA-256 of the RECORD file; null: whatever freezing finds, which then stands in the packet."""
-
-
-def _source_kind(value: Any) -> str | None:  # noqa: ANN401 (pydantic passes raw input)
-    keys = value if isinstance(value, dict) else getattr(value, "__dict__", ())
-    return next((kind for kind in ("git", "installed") if kind in keys), None)
-
-
-Source = Annotated[
-    Annotated[GitSource, Tag("git")] | Annotated[InstalledSource, Tag("installed")],
-    Discriminator(
-        _source_kind,
-        custom_error_type="source_kind",
-        custom_error_message="a source needs exactly one of the keys `git` and `installed`",
-    ),
-]
-
-
-class ModelSource(FrozenModel):
-    """Model files, verified by a manifest."""
-
-    name: SafeName
-    """A key of the host profile's `models`; the placeholder is `{model:NAME}`."""
-    manifest: RelativePath
-    """`sha256sum` lines of every file of the model, relative to the model's folder; a path below campaigns/."""
 
 
 class Ready(FrozenModel):

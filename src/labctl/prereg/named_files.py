@@ -11,8 +11,8 @@ from labctl.errors import InvalidPreregistration, Problem
 from labctl.frozen import FrozenModel
 from labctl.prereg.campaign_file import Attempt, Loaded
 from labctl.prereg.finding import Finding, before_others
-from labctl.prereg.model import GitSource, Source
 from labctl.prereg.places import TreePath
+from labctl.prereg.sources import GitSource, Source
 
 NamedT = TypeVar("NamedT", bound=FrozenModel)
 PreregistrationT = TypeVar("PreregistrationT", bound=FrozenModel)

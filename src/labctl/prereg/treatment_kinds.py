@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, StringConstraints, Tag
 
 from labctl.frozen import FrozenModel, SafeName
-from labctl.prereg.field_types import EnvironmentName, GroupValues, Line, RelativePath, is_absent
+from labctl.prereg.field_types import EnvironmentName, GroupValues, Line, RelativePath, is_absent, kind_by_key
 
 
 class CounterState(StrEnum):
@@ -51,15 +51,10 @@ class LogProof(FrozenModel):
     """The ranks 0, 1, … that must each print the line where it must be there; the expression names the group `rank`."""
 
 
-def _proof_kind(value: Any) -> str | None:  # noqa: ANN401 (pydantic passes raw input)
-    keys = value if isinstance(value, dict) else getattr(value, "__dict__", ())
-    return next((kind for kind in ("counter", "log") if kind in keys), None)
-
-
 Proof = Annotated[
     Annotated[CounterProof, Tag("counter")] | Annotated[LogProof, Tag("log")],
     Discriminator(
-        _proof_kind,
+        kind_by_key("counter", "log"),
         custom_error_type="proof_kind",
         custom_error_message="a proof needs exactly one of the keys `counter` and `log`",
     ),

@@ -11,7 +11,7 @@ from labctl.errors import DirtySource, FreezeRefused
 from labctl.packet.installed import MAX_NAMED, installed_package, verify_installed
 from labctl.packet.interpreter import InterpreterFacts, ask_interpreter, describe_interpreter, interpreter_path
 from labctl.prereg.host_profile import HostProfile
-from labctl.prereg.model import InstalledSource
+from labctl.prereg.sources import InstalledSource
 from tests.fakes.packets import host_document
 
 FILES = {

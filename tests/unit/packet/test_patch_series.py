@@ -8,7 +8,7 @@ from labctl.errors import DirtySource, FreezeRefused
 from labctl.packet.freeze import FreezeRequest, freeze_packet
 from labctl.packet.in_place import verify_packet_in_place
 from labctl.packet.patch_series import Patch, prove_series
-from labctl.prereg.model import GitSource
+from labctl.prereg.sources import GitSource
 from tests.fakes.lab_repository import LabRepository
 
 

@@ -8,11 +8,12 @@ from labctl.prereg.component_model import ComponentPreregistration
 from labctl.prereg.finding import Anchor, Finding
 from labctl.prereg.gate_kinds import Cold, Pair
 from labctl.prereg.host_profile import HostProfile
-from labctl.prereg.model import Api, CampaignClass, GitSource, Preregistration
+from labctl.prereg.model import Api, CampaignClass, Preregistration
 from labctl.prereg.noise import NoiseRecord
 from labctl.prereg.places import TreePath
 from labctl.prereg.rules.gates import TOKENS_OF_A_WINDOW, WINDOW_METRICS, gates_of
 from labctl.prereg.rules.start_statistics import rows_are_sure, rows_suffice
+from labctl.prereg.sources import GitSource
 from labctl.prereg.suite import Oracle, Suite
 from labctl.prereg.treatment_kinds import BinariesTreatment, EnvironmentTreatment
 from labctl.prereg.words import nearest

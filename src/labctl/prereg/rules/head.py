@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from labctl.prereg.any_campaign import CardPreregistration
 from labctl.prereg.environment import RANK_VARIABLES, SELECTING_VARIABLES, holds_password, objection_to
 from labctl.prereg.finding import Anchor, Finding
-from labctl.prereg.model import CampaignClass, GitSource
+from labctl.prereg.model import CampaignClass
 from labctl.prereg.places import TreePath
 from labctl.prereg.rules.cards import named_cards_are_counted
 from labctl.prereg.rules.claims import (
@@ -16,6 +16,7 @@ from labctl.prereg.rules.claims import (
 )
 from labctl.prereg.rules.names import repeated
 from labctl.prereg.rules.service import patch_series_start_somewhere
+from labctl.prereg.sources import GitSource
 
 SELECTING = frozenset({*SELECTING_VARIABLES, *RANK_VARIABLES})
 

@@ -12,8 +12,9 @@ from labctl.prereg.arms import PLACEHOLDER
 from labctl.prereg.environment import holds_password, objection_to
 from labctl.prereg.field_types import PLACEHOLDERS
 from labctl.prereg.finding import Anchor, Finding
-from labctl.prereg.model import GitSource, Preregistration
+from labctl.prereg.model import Preregistration
 from labctl.prereg.places import TreePath
+from labctl.prereg.sources import GitSource
 from labctl.prereg.treatment_kinds import ArgumentTreatment, BinariesTreatment, EnvironmentTreatment
 from labctl.prereg.words import nearest
 
