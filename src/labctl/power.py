@@ -47,12 +47,14 @@ def power_of(effect_in_sds: float, starts: tuple[int, int], alpha: float) -> flo
 
 
 def minimum_effect_in_sds(starts: tuple[int, int], alpha: float, power: float) -> float:
-    """The smallest effect, in SDs between starts, that is found with the given chance; infinite without a spread."""
+    """The smallest effect, in SDs between starts, that is found with the given chance; infinite where none is."""
     if sum(starts) - 2 < 1 or min(starts) < 1:
         return math.inf
     low, high = 0.0, 1.0
     while power_of(high, starts, alpha) < power and high < MOST_SDS:
         high *= 2
+    if power_of(high, starts, alpha) < power:
+        return math.inf
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
         low, high = (low, middle) if power_of(middle, starts, alpha) >= power else (middle, high)

@@ -63,3 +63,7 @@ def test_a_vast_effect_is_seen_for_sure_and_needs_two_starts(effect: float) -> N
     assert power_of(effect, (2000, 2000), 0.05) == 1.0
     assert starts_needed(effect, 0.05, 0.8) == 2
     assert power_of(effect, (2, 2), 1e-30) == 0.0  # 1 - alpha is 1, and its bound infinite
+
+
+def test_a_chance_that_no_effect_has_needs_an_infinite_one() -> None:
+    assert minimum_effect_in_sds((4, 4), 1e-30, 0.8) == math.inf

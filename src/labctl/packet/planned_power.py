@@ -1,6 +1,5 @@
 """What a campaign can see, computed from its noise record as it is frozen; a claim that sees nothing is refused."""
 
-import math
 from pathlib import Path
 
 from labctl.codes import Code
@@ -14,6 +13,8 @@ from labctl.prereg.noise import SAME_WITHIN, NoiseRecord, log_of_percent, percen
 from labctl.prereg.statistics_gates import Effect
 
 NOISE_ROLE = "noise.json"
+LARGEST_LOG = 700.0
+"""No float holds the percentage of a larger one."""
 CLAIMING = (CampaignClass.COMPARISON, CampaignClass.RECORD)
 
 
@@ -46,7 +47,7 @@ def power_with(noise: NoiseRecord, power: Power, order: tuple[str, ...], margin:
         start_sd_percent=percent_of_log(sd),
         starts=starts,
         power=f"{power_of(effect_in_sds, starts, alpha):.4f}",
-        minimum_effect_percent=percent_of_log(smallest) if math.isfinite(smallest) else None,
+        minimum_effect_percent=percent_of_log(smallest) if smallest < LARGEST_LOG else None,
         starts_needed=starts_needed(effect_in_sds, alpha, wanted),
     )
 

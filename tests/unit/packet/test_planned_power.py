@@ -9,7 +9,7 @@ from labctl.errors import FreezeRefused
 from labctl.packet.contents import EndpointSubject, PinnedInput
 from labctl.packet.freeze import FreezeRequest, freeze_packet
 from labctl.packet.model import Packet, PinnedFile, PlannedPower
-from labctl.packet.planned_power import plan_power, refuse_underpowered, true_limits
+from labctl.packet.planned_power import plan_power, power_with, refuse_underpowered, true_limits
 from labctl.packet.power_lines import power_lines
 from labctl.prereg.model import Preregistration
 from labctl.prereg.noise import NoiseRecord
@@ -96,6 +96,18 @@ def test_an_effect_that_must_exceed_a_margin_is_seen_less_often() -> None:
     assert ratio == pytest.approx(1.019)
     with pytest.raises(FreezeRefused):
         refuse_underpowered(said, planned(said))
+
+
+@pytest.mark.parametrize("alpha", ["0.000000000000000000000000000001", "0.000000000000001"])
+def test_an_error_rate_that_no_campaign_can_hold_is_refused_and_breaks_nothing(alpha: str) -> None:
+    said = subject("2")
+    assert said.preregistration.power is not None
+    strict = said.preregistration.power.model_copy(update={"alpha": alpha})
+    noise = NoiseRecord.from_json(BENCH, "noise")
+    found = power_with(noise, strict, said.preregistration.schedule.order)
+    assert (float(found.power), found.minimum_effect_percent) == (0, None)
+    with pytest.raises(FreezeRefused):
+        refuse_underpowered(said, found)
 
 
 def test_a_comparison_is_held_to_it_too_and_exploring_goes_on() -> None:
