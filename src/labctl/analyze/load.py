@@ -18,7 +18,7 @@ from labctl.errors import MalformedRecord
 from labctl.frozen import canonical_json
 from labctl.packet.model import EndpointPacket
 from labctl.prereg.model import TeacherOracle
-from labctl.prereg.noise import NoiseRecord
+from labctl.prereg.noise import NoiseRecord, noise_findings
 from labctl.prereg.strict_yaml import read_yaml
 from labctl.prereg.suite import Oracle, Suite
 from labctl.protocol import Event
@@ -92,14 +92,18 @@ def _suite(files: EvidenceFiles) -> Suite:
 
 
 def _told(reader: RecordReader, packet: EndpointPacket) -> tuple[HostIdentity | None, NoiseRecord | None]:
-    """What the machine is and what was registered of its noise; others complain of what is wrong with them."""
+    """What the machine is and what was registered of its noise; others complain of what is wrong with them.
+
+    A noise record that contradicts itself is none: freezing admits no such record.
+    """
     source = reader.leniently()
     host = source.record("host/identity.json", HostIdentity, because=None)
     data = None if packet.preregistration.power is None else source.bytes_of(NOISE, because=None)
     try:
-        return host, None if data is None else NoiseRecord.from_json(data, NOISE)
+        noise = None if data is None else NoiseRecord.from_json(data, NOISE)
     except MalformedRecord:
         return host, None
+    return host, None if noise is None or any(noise_findings(noise)) else noise
 
 
 def _oracle(reader: RecordReader, packet: EndpointPacket) -> Oracle | None:

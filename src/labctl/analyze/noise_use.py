@@ -25,6 +25,13 @@ def strangeness(noise: NoiseRecord, evidence: RunEvidence) -> tuple[str, ...]:
     return tuple(differing)
 
 
+def rests_on_foreign_noise(evidence: RunEvidence) -> bool:
+    """Whether a power is stated that rests on noise of another host or service, or on none that can be read."""
+    if evidence.packet.preregistration.power is None:
+        return False
+    return evidence.noise is None or bool(strangeness(evidence.noise, evidence))
+
+
 def noise_lines(evidence: RunEvidence) -> list[str]:
     """Whose noise was registered, and what can be seen through it; nothing where no power is stated."""
     power, planned = evidence.packet.preregistration.power, evidence.packet.planned_power

@@ -10,7 +10,7 @@ from labctl.analyze.gates.exact_tokens import moving_differences
 from labctl.analyze.gates.identity import mapped_files
 from labctl.analyze.gates.judge import Judged, headline_metric
 from labctl.analyze.lane_facts import lane_lines
-from labctl.analyze.noise_use import noise_lines
+from labctl.analyze.noise_use import noise_lines, rests_on_foreign_noise
 from labctl.analyze.observed import one_off_lines
 from labctl.analyze.pairs import overall_gain_percent
 from labctl.analyze.timing import coalesced_tokens, has_late_end
@@ -61,10 +61,16 @@ def follow_ups(evidence: RunEvidence, verdict: VerdictKind) -> tuple[tuple[str, 
     """What the verdict authorizes, and what it does not."""
     excluded = tuple(evidence.packet.preregistration.excluded)
     allowed = FOLLOWS.get(verdict, ())
-    if verdict is VerdictKind.RECORD_CANDIDATE and ("submission" in excluded or evidence.engine.is_stand_in):
+    if verdict is VerdictKind.RECORD_CANDIDATE and _is_barred(evidence):
         allowed = ()
     denied = () if allowed and verdict is VerdictKind.RECORD_CANDIDATE else ("submission to a board",)
     return allowed, (*dict.fromkeys((*excluded, *denied, *NEVER)),)
+
+
+def _is_barred(evidence: RunEvidence) -> bool:
+    """Whether a record candidate may not be submitted whatever its gates said."""
+    is_excluded = "submission" in evidence.packet.preregistration.excluded
+    return is_excluded or evidence.engine.is_stand_in or rests_on_foreign_noise(evidence)
 
 
 def _design_warnings(evidence: RunEvidence) -> list[str]:

@@ -1,5 +1,6 @@
 """Calibration runs of one host are pooled; everything else is refused by name."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from labctl.analyze.load import load_evidence
 from labctl.analyze.noise_use import noise_lines, noise_use_figures, strangeness
 from labctl.analyze.pool import pool_noise
+from labctl.analyze.remarks import follow_ups
 from labctl.analyze.sealed_run import analyze_run
 from labctl.errors import Refused
 from labctl.packet.tool import analyzer_identity
@@ -134,3 +136,30 @@ def test_a_verdict_names_a_noise_record_of_another_host(run: SealedRun, tmp_path
     (line,) = noise_lines(elsewhere)
     assert "of another host or service (kernel differ)" in line
     assert noise_use_figures(elsewhere, CONVENTIONAL) == ()
+
+
+@pytest.mark.parametrize("spoil", [{"engine": "reference other"}, {"target": "engine:vllm"}])
+def test_a_noise_record_of_another_service_is_not_used_and_bars_a_submission(
+    run: SealedRun, tmp_path: Path, spoil: dict[str, str]
+) -> None:
+    power = {"noise_record": "noise/n.json", "planned_effect_percent": "2", "alpha": "0.05", "power": "0.8"}
+    record = pooled(run)
+    allowed = []
+    for name, noise in (("own", record), ("foreign", record.model_copy(update=spoil))):
+        builder = RunBuilder(stops=False, packet={"preregistration": {"power": power}}, noise=noise.canonical())
+        evidence = load_evidence(builder.seal(tmp_path / name))
+        engine = evidence.engine.model_copy(update={"is_stand_in": False})
+        allowed.append(follow_ups(replace(evidence, engine=engine), VerdictKind.RECORD_CANDIDATE)[0])
+    assert [bool(one) for one in allowed] == [True, False]
+    assert strangeness(noise, evidence) == (*spoil,)
+    assert noise_use_figures(evidence, CONVENTIONAL) == ()
+
+
+@pytest.mark.parametrize("sd", ["-200", "0.0", "9.0"])
+def test_a_noise_record_that_contradicts_itself_is_as_none(run: SealedRun, tmp_path: Path, sd: str) -> None:
+    power = {"noise_record": "noise/n.json", "planned_effect_percent": "2", "alpha": "0.05", "power": "0.8"}
+    forged = pooled(run).model_copy(update={"start_sd_percent": sd})
+    builder = RunBuilder(stops=False, packet={"preregistration": {"power": power}}, noise=forged.canonical())
+    verdict = analyze_run(builder.seal(tmp_path / "own"), analyzer_identity())
+    assert "the registered noise record noise/n.json cannot be read: power says nothing here" in verdict.warnings
+    assert not any(one.name == "effect_in_start_sds" for one in verdict.effect)
