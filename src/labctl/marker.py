@@ -10,12 +10,13 @@ from pathlib import Path
 from labctl.clock import Clock
 from labctl.codes import Code
 from labctl.digest import sha256_hex
-from labctl.durable import make_folder, open_once, read_regular
-from labctl.errors import AlreadyConsumed, BrokenEvidence, LabctlError, NotFound, PacketBurnt, Problem, Refused
+from labctl.durable import make_folder, open_once
+from labctl.errors import AlreadyConsumed, BrokenEvidence, LabctlError, PacketBurnt, Problem, Refused
 from labctl.host.marker_file import fill_marker, require_bytes, require_in_place
 from labctl.host.storage import open_trusted_folder
 from labctl.lanes import next_lane
 from labctl.ledger import LedgerEvent, append_ledger, find_consumed
+from labctl.marker_state import MarkerAbsent, MarkerEmpty, MarkerValid, read_marker_state
 from labctl.packet.model import Packet, PacketId
 from labctl.packet.opening import open_packet
 from labctl.packet.review import ReviewedPacket
@@ -23,7 +24,6 @@ from labctl.prereg.any_campaign import order_for
 from labctl.records.marker import Marker, MarkerHost, PreflightPassed
 from labctl.rundir import AuthorizationPaths, PacketPaths
 
-MAX_MARKER_BYTES = 1 << 20
 RUN_SUFFIX_BYTES = 16
 _NEXT = "freeze the next attempt with `labctl packet freeze CAMPAIGN --follows {}`"
 
@@ -62,34 +62,6 @@ class ConsumedPacket:
     def order(self) -> tuple[str, ...]:
         """The legs in the order that the marker fixed: as registered, or the mirror that the sealed coin chose."""
         return self.marker.order
-
-
-@dataclass(frozen=True, slots=True)
-class MarkerAbsent:
-    """Nothing lies at the marker's path."""
-
-
-@dataclass(frozen=True, slots=True)
-class MarkerValid:
-    """A marker of this packet, as labctl writes it."""
-
-    marker: Marker
-    data: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class MarkerEmpty:
-    """A file without a byte: the consuming process ended between creating and writing it."""
-
-
-@dataclass(frozen=True, slots=True)
-class MarkerUnknown:
-    """Anything else; the packet is spent all the same."""
-
-    what: str
-
-
-MarkerState = MarkerAbsent | MarkerValid | MarkerEmpty | MarkerUnknown
 
 
 def new_run_name(packet: Packet) -> str:
@@ -151,37 +123,6 @@ def require_still_consumed(consumed: ConsumedPacket) -> None:
     if not isinstance(state, MarkerValid) or state.data != consumed.marker_bytes:
         where = str(consumed.authorization.marker(consumed.packet_id))
         raise BrokenEvidence(_conflict(where, "the marker of this run", "something else"))
-
-
-def read_marker_state(authorization: AuthorizationPaths, packet_id: str) -> MarkerState:
-    """What lies at a packet's marker path; anything at all means that the packet is spent."""
-    path = authorization.marker(packet_id)
-    if not os.path.lexists(path):
-        return MarkerAbsent()
-    try:
-        data = read_regular(path, limit_bytes=MAX_MARKER_BYTES)
-        if not data:
-            return MarkerEmpty()
-        marker = Marker.from_json(data, str(path))
-    except BrokenEvidence as error:
-        return MarkerUnknown(error.problems[0].got)
-    is_ours = marker.canonical() == data and marker.packet_sha256 == packet_id
-    return MarkerValid(marker, data) if is_ours else MarkerUnknown(f"a marker of packet {marker.packet_sha256}")
-
-
-def find_marker(authorization: AuthorizationPaths, run_dir: str) -> MarkerValid:
-    """The marker that names a run.
-
-    Raises:
-        NotFound: no marker in this authorization root does.
-    """
-    for path in sorted(authorization.markers.glob("*.json")):
-        state = read_marker_state(authorization, path.stem)
-        if isinstance(state, MarkerValid) and state.marker.run_dir == run_dir:
-            return state
-    do = "name the authorization root under which the run was consumed"
-    where = str(authorization.markers)
-    raise NotFound(Problem(Code.NOT_FOUND, where, f"a marker for run {run_dir}", "none", do))
 
 
 def _marker(reviewed: ReviewedPacket, preflight: PreflightPassed, request: ConsumeRequest) -> Marker:

@@ -16,19 +16,8 @@ from labctl.digest import sha256_hex
 from labctl.errors import AlreadyConsumed, BrokenEvidence, NotFound, PacketBurnt, Refused
 from labctl.host.marker_file import require_bytes, require_in_place
 from labctl.ledger import read_ledger
-from labctl.marker import (
-    ConsumeRequest,
-    MarkerAbsent,
-    MarkerEmpty,
-    MarkerUnknown,
-    MarkerValid,
-    consume_marker,
-    find_marker,
-    new_run_name,
-    open_consumed_packet,
-    read_marker_state,
-    require_still_consumed,
-)
+from labctl.marker import ConsumeRequest, consume_marker, new_run_name, open_consumed_packet, require_still_consumed
+from labctl.marker_state import MarkerAbsent, MarkerEmpty, MarkerUnknown, MarkerValid, find_marker, read_marker_state
 from labctl.packet.review import ReviewedPacket
 from labctl.records.marker import Marker, PreflightPassed
 from labctl.rundir import AuthorizationPaths

@@ -11,7 +11,7 @@ from labctl.clock import Clock
 from labctl.codes import Code
 from labctl.errors import NotFound, Problem
 from labctl.ledger import LedgerEvent, append_ledger, last_digest, read_ledger
-from labctl.marker import MarkerValid, find_marker
+from labctl.marker_state import MarkerValid, find_marker
 from labctl.packet.opening import open_packet
 from labctl.rundir import AuthorizationPaths
 from labctl.seal.abort import Abortion, restore_copies, seal_aborted

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from labctl.campaign.roots import Roots
 from labctl.lanes import ANY_LANE, Consumption, consumptions, read_consumed_packet
-from labctl.marker import MarkerValid, read_marker_state
+from labctl.marker_state import MarkerValid, read_marker_state
 from labctl.packet.lane import lane_alpha, lane_key, lucky_pass_chance
 from labctl.packet.model import Packet
 from labctl.prereg.model import Preregistration

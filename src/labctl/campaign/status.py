@@ -9,7 +9,7 @@ from labctl.campaign.lookup import FrozenPacket
 from labctl.campaign.witness import is_foreign_seal
 from labctl.errors import LabctlError
 from labctl.ledger import find_consumed
-from labctl.marker import MarkerAbsent, MarkerValid, read_marker_state
+from labctl.marker_state import MarkerAbsent, MarkerValid, read_marker_state
 from labctl.records.run import JournalEntry, Outcome, OutcomeKind
 from labctl.rundir import RunPaths
 from labctl.seal.verify import SealState, seal_state

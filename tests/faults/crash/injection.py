@@ -21,7 +21,7 @@ from pathlib import Path
 from labctl.clock import SystemClock
 from labctl.errors import AlreadyConsumed, LabctlError
 from labctl.ledger import read_ledger
-from labctl.marker import MarkerValid, read_marker_state
+from labctl.marker_state import MarkerValid, read_marker_state
 from labctl.records.run import NOTHING_SHA256
 from labctl.rundir import AuthorizationPaths
 from labctl.seal.abort import Abortion, seal_aborted

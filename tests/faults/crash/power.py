@@ -7,7 +7,7 @@ from pathlib import Path
 
 from labctl.errors import AlreadyConsumed, BrokenEvidence
 from labctl.ledger import read_ledger
-from labctl.marker import MarkerAbsent, MarkerValid, read_marker_state
+from labctl.marker_state import MarkerAbsent, MarkerValid, read_marker_state
 from labctl.rundir import SEAL, AuthorizationPaths
 from labctl.seal.verify import SealState, open_sealed_run, seal_state
 from tests.fakes.consuming import consume

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from labctl.ledger import read_ledger
-from labctl.marker import MarkerValid, read_marker_state
+from labctl.marker_state import MarkerValid, read_marker_state
 from labctl.records.run import NOTHING_SHA256, ClosedRun, Outcome
 from labctl.rundir import AuthorizationPaths, RunPaths
 from labctl.seal.verify import open_sealed_run
