@@ -71,8 +71,11 @@ def samples(leg: str, data: bytes | None) -> Spoil:
     return lambda builder: setattr(builder.leg(leg), "telemetry", data)
 
 
-def killed(builder: RunBuilder) -> None:
-    builder.edits["legs/03-B2/postflight.json"] = json_edit(lambda document: document.update(killed=[60]))
+def left(name: str, what: object) -> Spoil:
+    def spoil(builder: RunBuilder) -> None:
+        builder.edits["legs/03-B2/postflight.json"] = json_edit(lambda document: document.update({name: [what]}))
+
+    return spoil
 
 
 def fast(builder: RunBuilder) -> None:
@@ -92,7 +95,7 @@ FAILURES: list[tuple[Gate, tuple[str, ...], Spoil]] = [
     (CAPACITY, (), put("A2", cache_config={"num_gpu_blocks": "99", "block_size": "16"})),
     (CAPACITY, (), put("B2", cache_config={"num_gpu_blocks": "101", "block_size": "16"})),
     (MEMORY, (), samples("B1", sample(4097))),
-    (POSTFLIGHT, (), killed),
+    (POSTFLIGHT, (), left("killed", 60)),
     (ROOFLINE, (), fast),
 ]  # fmt: skip
 LACKING: list[tuple[Gate, Spoil]] = [
@@ -272,3 +275,21 @@ def test_counters_that_make_no_sense_are_told_alike_by_both(gate: Gate, spoil: S
     one, other = both(builder, tmp_path)
     assert disagreements(one, other) == ()
     assert one.verdict is not VerdictKind.EXPLORATORY_PASS
+
+
+LEFT: list[tuple[str, object]] = [
+    ("processes_left", 60),
+    ("listeners_left", {"address": "0100007F:4650", "inode": 77, "owner_pids": [60]}),
+    ("shared_memory_left", "psm_1"),
+]
+
+
+@pytest.mark.parametrize(("name", "what"), LEFT, ids=[name for name, _ in LEFT])
+def test_whatever_is_left_fails_the_postflight_beside_the_identity_of_the_start(
+    name: str, what: object, tmp_path: Path
+) -> None:
+    builder = registered((POSTFLIGHT,))
+    left(name, what)(builder)
+    verdicts = both(builder, tmp_path)
+    assert [results(verdict, GateResult.FAILED) for verdict in verdicts] == [["identity", "postflight"]] * 2
+    assert disagreements(*verdicts) == ()
