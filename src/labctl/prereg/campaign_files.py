@@ -9,7 +9,7 @@ from labctl.prereg.host_profile import HostProfile
 from labctl.prereg.load import try_host_profile, try_preregistration, try_suite
 from labctl.prereg.model import Preregistration, TeacherOracle
 from labctl.prereg.model_manifest import ModelManifest, try_model_manifest
-from labctl.prereg.named_files import NamedFiles
+from labctl.prereg.named_files import NamedFiles, with_files
 from labctl.prereg.noise import NoiseRecord
 from labctl.prereg.noise_file import try_noise_record
 from labctl.prereg.oracle_file import try_oracle
@@ -54,13 +54,7 @@ def load_campaign(path: Path, root: Path | None = None) -> LoadedCampaign:
     Raises:
         InvalidPreregistration: with every problem of all files.
     """
-    attempt = try_preregistration(path)
-    loaded = attempt.loaded or attempt.required()
-    files = NamedFiles(loaded, root or loaded.campaigns_root, list(attempt.problems))
-    campaign = _campaign(files)
-    if files.problems or campaign is None:
-        files.refuse()
-    return campaign
+    return with_files(try_preregistration(path), root, _campaign)
 
 
 def _campaign(files: NamedFiles[Preregistration]) -> LoadedCampaign | None:

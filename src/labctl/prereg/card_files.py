@@ -10,7 +10,7 @@ from labctl.prereg.component_model import ComponentPreregistration
 from labctl.prereg.host_profile import HostProfile
 from labctl.prereg.kinds import kind_of
 from labctl.prereg.load import try_component, try_host_profile, try_probe
-from labctl.prereg.named_files import NamedFiles
+from labctl.prereg.named_files import NamedFiles, with_files
 from labctl.prereg.rules.fit import card_host_fits
 
 
@@ -54,12 +54,7 @@ def load_any_campaign(path: Path, root: Path | None = None) -> AnyLoadedCampaign
 
 
 def _load(attempt: Attempt[CardPreregistration], root: Path | None) -> LoadedCardCampaign:
-    loaded = attempt.loaded or attempt.required()
-    files = NamedFiles(loaded, root or loaded.campaigns_root, list(attempt.problems))
-    campaign = _campaign(files)
-    if files.problems or campaign is None:
-        files.refuse()
-    return campaign
+    return with_files(attempt, root, _campaign)
 
 
 def _campaign(files: NamedFiles[CardPreregistration]) -> LoadedCardCampaign | None:

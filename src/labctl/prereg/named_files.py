@@ -15,6 +15,7 @@ from labctl.prereg.places import TreePath
 from labctl.prereg.sources import GitSource, Source
 
 NamedT = TypeVar("NamedT", bound=FrozenModel)
+CampaignT = TypeVar("CampaignT")
 PreregistrationT = TypeVar("PreregistrationT", bound=FrozenModel)
 _SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -90,6 +91,24 @@ class NamedFiles(Generic[PreregistrationT]):
             InvalidPreregistration: with every problem, the preregistration's own first.
         """
         raise InvalidPreregistration(_by_file(self.problems))
+
+
+def with_files(
+    attempt: Attempt[PreregistrationT],
+    root: Path | None,
+    find: Callable[[NamedFiles[PreregistrationT]], CampaignT | None],
+) -> CampaignT:
+    """The campaign that `find` makes of a preregistration and the files that it names.
+
+    Raises:
+        InvalidPreregistration: with every problem of all files.
+    """
+    loaded = attempt.loaded or attempt.required()
+    files = NamedFiles(loaded, root or loaded.campaigns_root, list(attempt.problems))
+    campaign = find(files)
+    if files.problems or campaign is None:
+        files.refuse()
+    return campaign
 
 
 def _other_than_file(path: Path) -> str | None:
