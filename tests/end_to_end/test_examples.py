@@ -14,6 +14,9 @@ EXAMPLES = ROOT / "runs.example"
 VERDICTS = {
     "quickstart": "exploratory_pass",
     "vllm-cpu-ngram": "exploratory_pass",
+    "vllm-cpu-kv": "comparison_measured",
+    "vllm-cpu-chat": "exploratory_pass",
+    "vllm-cpu-prefix": "negative_or_inconclusive_stop",
     "broken-server": "infrastructure_abort_after_measurement_start",
 }
 MAX_RUN_BYTES = 3_000_000
