@@ -182,6 +182,29 @@ def test_limits_are_met_to_the_last_digit() -> None:
     assert judged(Separation(kind="separation", margin_percent="60"), **speeds) is GateResult.FAILED
 
 
+def test_both_analyzers_stop_at_the_same_last_digit(tmp_path: Path) -> None:
+    builder = run_with(SOUND)
+    gates = builder.packet["preregistration"]["gates"]  # type: ignore[index] # a document
+    next(gate for gate in gates if gate["kind"] == "separation")["margin_percent"] = "10"
+    for leg in builder.legs:
+        for row in leg.rows:  # controls 1 % apart, candidates 10 % above the faster one, all of it exactly
+            row.gap_ns = {"A1": 1_111_000, "A2": 1_100_000}.get(leg.name, 1_980_000)
+    one, other = both(builder, tmp_path)
+    told = {gate.kind: gate.result for gate in one.gates}
+    assert (told["drift"], told["separation"]) == (GateResult.PASSED, GateResult.FAILED)
+    assert next(gate for gate in one.gates if gate.kind == "separation").figures[0].value == "10"
+    assert disagreements(one, other) == ()
+
+
+def test_a_tie_is_a_loss_for_both_analyzers(tmp_path: Path) -> None:
+    builder = run_with(SOUND)
+    builder.leg("A1").rows[0].gap_ns, builder.leg("B1").rows[0].gap_ns = 1_000_000, 1_980_000
+    one, other = both(builder, tmp_path)
+    (gate,) = (gate for gate in one.gates if gate.kind == "consistency")
+    assert (gate.result, gate.figures[0].value) == (GateResult.FAILED, str(ROWS - 1))
+    assert disagreements(one, other) == ()
+
+
 def test_of_more_starts_the_first_and_the_last_of_each_arm_show_the_drift() -> None:
     speeds: dict[str, Speeds] = {"A1": 100, "B1": 200, "B2": 250, "A2": 125, "B3": 160, "A3": 80, "A4": 100, "B4": 200}
     assert judged(Drift(kind="drift", max_percent="0"), **speeds) is GateResult.PASSED
