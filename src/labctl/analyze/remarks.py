@@ -70,7 +70,8 @@ def follow_ups(evidence: RunEvidence, verdict: VerdictKind) -> tuple[tuple[str, 
 def _is_barred(evidence: RunEvidence) -> bool:
     """Whether a record candidate may not be submitted whatever its gates said."""
     is_excluded = "submission" in evidence.packet.preregistration.excluded
-    return is_excluded or evidence.engine.is_stand_in or rests_on_foreign_noise(evidence)
+    is_uncounted = evidence.marker.lane is None  # nobody can tell which attempt it is
+    return is_excluded or is_uncounted or evidence.engine.is_stand_in or rests_on_foreign_noise(evidence)
 
 
 def _design_warnings(evidence: RunEvidence) -> list[str]:

@@ -11,9 +11,11 @@ from labctl.analyze.pool import pool_noise
 from labctl.analyze.remarks import follow_ups
 from labctl.analyze.sealed_run import analyze_run
 from labctl.errors import Refused
+from labctl.packet.lane import lane_key
 from labctl.packet.tool import analyzer_identity
 from labctl.prereg.field_types import MetricId
 from labctl.prereg.noise import NoiseRecord, noise_findings
+from labctl.records.lane import Lane
 from labctl.records.verdict import VerdictKind
 from labctl.seal.verify import SealedRun
 from tests.fakes.run_builder import GATES, RunBuilder, json_edit
@@ -149,7 +151,11 @@ def test_a_noise_record_of_another_service_is_not_used_and_bars_a_submission(
         builder = RunBuilder(stops=False, packet={"preregistration": {"power": power}}, noise=noise.canonical())
         evidence = load_evidence(builder.seal(tmp_path / name))
         engine = evidence.engine.model_copy(update={"is_stand_in": False})
-        allowed.append(follow_ups(replace(evidence, engine=engine), VerdictKind.RECORD_CANDIDATE)[0])
+        key = lane_key(evidence.packet, evidence.marker.host.machine_id_sha256)
+        assert key is not None
+        marker = evidence.marker.model_copy(update={"lane": Lane(key=key, attempt=1)})
+        counted = replace(evidence, engine=engine, marker=marker)
+        allowed.append(follow_ups(counted, VerdictKind.RECORD_CANDIDATE)[0])
     assert [bool(one) for one in allowed] == [True, False]
     assert strangeness(noise, evidence) == (*spoil,)
     assert noise_use_figures(evidence, CONVENTIONAL) == ()

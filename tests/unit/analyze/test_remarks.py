@@ -8,11 +8,14 @@ from labctl.analyze.gates.judge import headline_metric, judge_gates
 from labctl.analyze.load import load_evidence
 from labctl.analyze.remarks import expectation_of, follow_ups, warnings_of
 from labctl.frozen import canonical_json
+from labctl.packet.lane import lane_key
 from labctl.packet.model import EndpointPacket
 from labctl.prereg.field_types import MetricId
 from labctl.prereg.gate_kinds import Pair
+from labctl.records.lane import Lane
 from labctl.records.verdict import VerdictKind
 from tests.fakes.run_builder import RunBuilder, json_edit
+from tests.fakes.run_records import MACHINE
 
 
 def evidence_of(builder: RunBuilder, folder: Path) -> RunEvidence:
@@ -96,12 +99,17 @@ def test_a_short_sound_run_on_a_real_engine_has_no_doubt_but_its_design(sound: R
 
 def test_only_a_record_candidate_on_a_real_engine_may_be_submitted(sound: RunEvidence) -> None:
     engine = type(sound.engine).model_validate(sound.engine.model_dump(by_alias=True) | {"is_stand_in": False})
-    real = replace(sound, engine=engine)
+    key = lane_key(sound.packet, MACHINE)
+    assert key is not None
+    uncounted = replace(sound, engine=engine)
+    counted = sound.marker.model_copy(update={"lane": Lane(key=key, attempt=1)})
+    real = replace(uncounted, marker=counted)
     allowed, denied = follow_ups(real, VerdictKind.RECORD_CANDIDATE)
     assert allowed[0].startswith("submission")
     assert "submission to a board" not in denied
     for evidence, kind in (
-        (sound, VerdictKind.RECORD_CANDIDATE),
+        (replace(sound, marker=counted), VerdictKind.RECORD_CANDIDATE),
+        (uncounted, VerdictKind.RECORD_CANDIDATE),
         (with_packet(real, excluded=["submission"]), VerdictKind.RECORD_CANDIDATE),
         (real, VerdictKind.EXPLORATORY_PASS),
         (real, VerdictKind.INVALID),

@@ -7,11 +7,14 @@ import pytest
 
 from labctl.analyze.sealed_run import analyze_run
 from labctl.analyze.verdict import TABLE, exit_code_of
+from labctl.packet.lane import lane_key
 from labctl.packet.tool import analyzer_identity
+from labctl.records.lane import Lane
 from labctl.records.leg import StopCause
 from labctl.records.run import AbortCause, Outcome, OutcomeKind
 from labctl.records.verdict import Verdict, VerdictKind
 from tests.fakes.run_builder import RunBuilder
+from tests.fakes.run_records import MACHINE
 
 Spoil = Callable[[RunBuilder], object]
 
@@ -176,6 +179,9 @@ def test_the_expectation_is_scored(tmp_path: Path) -> None:
 
 def test_doubts_are_told(tmp_path: Path) -> None:
     builder = RunBuilder(stops=False, packet={"attempt": 2, "follows": "8" * 64})
+    key = lane_key(builder.frozen_packet(), MACHINE)
+    assert key is not None
+    builder.lane = Lane(key=key, attempt=2)
     builder.leg("B1").rows[0].merge_reads = True
     builder.leg("B2").rows[0].has_kernel_stamps = False
     for leg in builder.legs:
