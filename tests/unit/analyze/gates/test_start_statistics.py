@@ -205,6 +205,19 @@ def test_a_tie_is_a_loss_for_both_analyzers(tmp_path: Path) -> None:
     assert disagreements(one, other) == ()
 
 
+def test_an_interval_that_ends_at_zero_is_not_above_it_for_both_analyzers(tmp_path: Path) -> None:
+    builder = run_with(SOUND)
+    gates = builder.packet["preregistration"]["gates"]  # type: ignore[index] # a document
+    next(gate for gate in gates if gate["kind"] == "consistency")["min_row_wins"] = ROWS - 1
+    for leg in builder.legs:
+        leg.rows[0].gap_ns = 1_000_000 if leg.name[0] == "A" else 1_980_000
+    one, other = both(builder, tmp_path)
+    (gate,) = (gate for gate in one.gates if gate.kind == "consistency")
+    assert (gate.result, gate.miss_count) == (GateResult.FAILED, 1)
+    assert "Hodges-Lehmann interval: expected above 0" in gate.reason
+    assert disagreements(one, other) == ()
+
+
 def test_of_more_starts_the_first_and_the_last_of_each_arm_show_the_drift() -> None:
     speeds: dict[str, Speeds] = {"A1": 100, "B1": 200, "B2": 250, "A2": 125, "B3": 160, "A3": 80, "A4": 100, "B4": 200}
     assert judged(Drift(kind="drift", max_percent="0"), **speeds) is GateResult.PASSED
