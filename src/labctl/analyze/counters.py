@@ -59,10 +59,11 @@ class CounterDelta:
         return self.before.total(field) is None and self.after.total(field) is None
 
     def grown_by_label(self, field: str, label: str) -> dict[str, Fraction]:
-        """How much a counter grew, by the value of one label."""
+        """How much a counter grew, by the value of one label; a value that is gone has shrunk."""
         before = self.before.by_label(field, label)
         after = self.after.by_label(field, label)
-        return {key: value - before.get(key, Fraction(0)) for key, value in after.items()}
+        keys = dict.fromkeys((*after, *before))
+        return {key: after.get(key, Fraction(0)) - before.get(key, Fraction(0)) for key in keys}
 
 
 def parse_counters(data: bytes, engine: EngineVocabulary, where: str) -> Counters:

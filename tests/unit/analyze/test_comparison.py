@@ -97,6 +97,24 @@ def test_one_start_of_an_arm_proves_nothing(tmp_path: Path) -> None:
         assert verdict.verdict is VerdictKind.INVALID
 
 
+def test_an_arm_holds_what_the_smallest_of_its_starts_holds(tmp_path: Path) -> None:
+    builder = comparison()
+    builder.leg("B2").after["cache_config"] = {"num_gpu_blocks": "150", "block_size": "16"}
+    for verdict in both(builder, tmp_path):
+        found = values(verdict)
+        assert (found["kv_capacity_tokens", "B"], found["kv_capacity_ratio", "B vs A"]) == ("2400", "3/2")
+
+
+def test_rows_of_equal_tokens_that_end_otherwise_differ_without_a_first_difference(tmp_path: Path) -> None:
+    builder = comparison()
+    for name in ("B1", "B2"):
+        builder.leg(name).rows[0].finish = "stop"
+    for verdict in both(builder, tmp_path):
+        found = values(verdict)
+        assert found["differing_rows", "B vs A"] == "2"
+        assert ("first_difference", "row 1") not in found
+
+
 def test_a_phase_stop_does_not_wait_for_the_second_start_of_an_arm(tmp_path: Path) -> None:
     for verdict in both(comparison(stops=True), tmp_path):
         assert verdict.verdict is VerdictKind.COMPARISON_MEASURED

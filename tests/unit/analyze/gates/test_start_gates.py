@@ -265,10 +265,11 @@ def test_capacity_is_read_from_the_log_where_no_metric_says_it(tmp_path: Path) -
 ODD_COUNTERS: list[tuple[Gate, Spoil]] = [
     (CAPACITY, lambda b: b.leg("A2").before.update(draft_tokens=-1.0)),  # one side cannot be read, the other can
     (SHAPE, lambda b: b.leg("B2").before.update(drafts=1000.0)),  # fewer rounds after than before
+    (SHAPE, lambda b: b.leg("B2").before.update(accepted_per_position=[0.0, 0.0, 0.0, 0.0, 9.0])),  # one is gone
 ]
 
 
-@pytest.mark.parametrize(("gate", "spoil"), ODD_COUNTERS, ids=["half-readable", "shrinking"])
+@pytest.mark.parametrize(("gate", "spoil"), ODD_COUNTERS, ids=["half-readable", "shrinking", "gone"])
 def test_counters_that_make_no_sense_are_told_alike_by_both(gate: Gate, spoil: Spoil, tmp_path: Path) -> None:
     builder = registered((gate,))
     spoil(builder)
