@@ -28,6 +28,7 @@ from tests.faults.crash.injection import Target, every_injection, inject_into_ma
 from tests.faults.crash.kills import kill_campaigns  # noqa: E402
 from tests.faults.crash.power import lose_power_while_consuming, lose_power_while_sealing  # noqa: E402
 from tests.faults.crash.races import race  # noqa: E402
+from tests.faults.probe_classes import FAULTS, RANKS, class_of  # noqa: E402 (see above)
 from tests.tamper.bench import Bench, Level, Tally, try_mutations  # noqa: E402
 
 FOUND = TOP / ".labctl" / "faults"
@@ -85,6 +86,18 @@ def losses_of_power(scratch: Path) -> list[Rows]:
     return [[["while", "found", "states"], *rows]]
 
 
+def classes_of_a_probe(scratch: Path) -> list[Rows]:
+    """Every class of a probe, produced by real ranks of which one has the fault; two ranks over gloo."""
+    rows, wrong = [], []
+    for number, (name, fault) in enumerate(FAULTS.items()):
+        found = class_of(scratch / str(number), name)
+        rows.append([name, found.stage_class, f"{found.clean}/{RANKS}"])
+        wrong += [] if (found.stage_class, found.clean) == (fault.stage_class, fault.clean) else [rows[-1]]
+    if wrong:
+        raise SystemExit(f"classified otherwise: {wrong}")
+    return [[["fault of rank 1", "class", "clean teardowns"], *rows]]
+
+
 def mutations_of_a_synthetic_run(scratch: Path) -> list[Rows]:
     """Machine-made changes of a run of four starts with known numbers and a phase stop."""
     return _mutated(RunBuilder().seal(scratch / "sealed"), scratch / "bench")
@@ -110,6 +123,7 @@ SECTIONS: tuple[Section, ...] = (
     injections_into_the_seal,
     losses_of_power,
     mutation_gate,
+    classes_of_a_probe,
     mutations_of_a_synthetic_run,
     mutations_of_the_quickstart,
     kills,

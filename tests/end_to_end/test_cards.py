@@ -125,6 +125,19 @@ def test_a_leg_that_fails_is_sealed_and_named_and_later_cards_are_not_run(tmp_pa
     assert repository.labctl("seal", "verify", str(repository.only_run())).returncode == 0
 
 
+def test_a_leg_that_is_killed_is_sealed_and_named_with_its_card(tmp_path: Path) -> None:
+    repository = make_card_repository(tmp_path, cards=2)
+    repository.spoil(0, "import os, signal, time\nos.kill(os.getppid(), signal.SIGKILL)\ntime.sleep(600)")
+    repository.freeze()
+    answer = repository.labctl("consume-and-run", str(repository.campaign))
+    assert answer.returncode == 4
+    assert "a leg did not complete: in card0; legs never started: card1" in answer.stdout
+    assert "[LEG_CRASHED]" in answer.stdout
+    assert "card0 (cpu:0" in answer.stdout
+    assert legs(repository) == ["01-card0"]
+    assert still_running(repository) == []
+
+
 def test_a_worker_that_is_cut_off_by_its_controllers_end_leaves_nothing(tmp_path: Path) -> None:
     repository = make_card_repository(tmp_path, cards=2)
     repository.spoil(card=1, code="import time\ntime.sleep(600)")

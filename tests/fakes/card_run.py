@@ -5,6 +5,7 @@ lets the real `seal_run` seal it. `edits[path]` changes the bytes of any file be
 `late_edits[path]` after them; `removed` leaves files out.
 """
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -87,6 +88,12 @@ def discovery_document(cards: list[Doc], filtered_by: dict[str, str], vendor: st
         "wall_ns": 1,
         "mono_ns": 2,
     }
+
+
+def completed(files: dict[str, bytes]) -> int:
+    """What a leg counts: rows of a worker, ranks that exited with status 0."""
+    statuses = [json.loads(data)["exit_status"] for name, data in files.items() if name.endswith(".exit.json")]
+    return files.get("rows.jsonl", b"").count(b"\n") + statuses.count(0)
 
 
 @dataclass
@@ -211,8 +218,8 @@ class CardRun:
         )
         cause = self.causes.get(name, StopCause.COMPLETED)
         leg_exit = LegExit(
-            leg=name, cause=cause, problems=() if cause is StopCause.COMPLETED else ("it failed",), rows_completed=0,
-            wall_ns=1, mono_ns=ended_ns,
+            leg=name, cause=cause, problems=() if cause is StopCause.COMPLETED else ("it failed",),
+            rows_completed=completed(files), wall_ns=1, mono_ns=ended_ns,
         )  # fmt: skip
         files |= {"LEG_STARTED.json": started.canonical(), "exit.json": leg_exit.canonical(), "leg.log": b""}
         written = {path: self._put(f"{at}/{path}", data) for path, data in files.items()}

@@ -4,12 +4,14 @@ It writes one line into `rank-R.jsonl`, its environment and CPUs into its log, a
 
     --hang RANK        sleep for ever, ignoring SIGTERM
     --exit RANK        end with exit status 3
+    --leave RANK       end with exit status 0, and leave a process in a session of its own
     --talk RANK        print a mebibyte, then sleep for ever
 """
 
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -24,6 +26,9 @@ def main(order_path: str, misbehaviour: list[str], rank: str) -> int:
         return 0
     if misbehaviour[0] == "--exit":
         return 3
+    if misbehaviour[0] == "--leave":
+        subprocess.Popen(["sleep", "600"], start_new_session=True)
+        return 0
     if misbehaviour[0] == "--talk":
         sys.stdout.write("x" * (1 << 20))
         sys.stdout.flush()

@@ -5,6 +5,7 @@ It writes as many lines as there are rows, pauses once with its memory alive, an
     --die NUMBER       end itself with a signal, before the second row
     --fail STATUS      end with an exit status, before the second row
     --hang             sleep for ever, with a child in a session of its own, ignoring SIGTERM
+    --leave            leave a process in a session of its own
     --talk BYTES       print so many bytes, then sleep for ever
     --hoard BYTES      take so much memory
     --never-pause      not pause
@@ -46,6 +47,8 @@ def misbehave(asked: dict[str, str]) -> None:
         memory = Path("/dev/shm") / f"labctl-test-{os.getpid()}"
         memory.write_bytes(b"left")
         os.open(memory, os.O_RDONLY)
+    if "--leave" in asked:
+        subprocess.Popen(["sleep", "600"], start_new_session=True)
     if "--hoard" in asked:
         globals()["hoard"] = bytearray(int(asked["--hoard"]))
     if "--die" in asked:

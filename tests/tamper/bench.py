@@ -17,7 +17,7 @@ import random
 import re
 import shutil
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -147,12 +147,12 @@ class Bench:
             _write(self.root, files, self.files)
 
 
-def try_mutations(bench: Bench, count: int, seed: int) -> Tally:
-    """Look at a number of random changes of a run."""
+def try_mutations(bench: Bench, count: int, seed: int, kinds: Sequence[str] = ()) -> Tally:
+    """Look at a number of random changes of a run, of all kinds or of some."""
     tally = Tally()
     chance = random.Random(seed)  # noqa: S311 (changes, not secrets)
     for _ in range(count):
-        mutation = mutate(bench.files, chance)
+        mutation = mutate(bench.files, chance, chance.choice(kinds) if kinds else None)
         tally.tried[mutation.kind] += 1
         _note(tally, (mutation.kind, Level.RAW, mutation.where), bench.verifier_says(mutation.files), None)
         for level in (Level.RESEALED, Level.MENDED):

@@ -247,3 +247,10 @@ KINDS: dict[str, Change] = {
     "edit a stamp": _stamp,
     "hurry a row": _hurry,
 }
+KINDS_OF_TEXT = (
+    "flip a bit", "change a digit", "change a sign", "drop a line", "duplicate a line", "swap lines", "reorder lines",
+    "cut a file", "drop a file", "duplicate a file", "swap files",
+)  # fmt: skip
+"""Kinds that every run has something for."""
+KINDS_OF_LEGS = ("drop a leg", "swap legs")
+"""Kinds for runs of several legs without arms."""

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from labctl.analyze.component.address_space import read_address_space
 from labctl.analyze.counters import parse_counters
 from labctl.analyze.stream import read_row
 from labctl.engines.vocabulary import EngineVocabulary
@@ -29,6 +30,10 @@ WALL = re.compile(rb'"wall_ns":-?\d+')
 HEADERS = re.compile(rb"(HTTP/1\.1)\\r\\n(?:[^\"]*?)\\r\\n\\r\\n")
 STAMPS = re.compile(rb'"(\w+_ns|gc_collections|local_port)":-?\d+')
 EXECUTABLE = re.compile(rb'"executable":"[^"]*"|-?\d+')
+STORAGES = re.compile(rb'"storage_bytes":(\d+),"storage_offset":\d+,"storage_ptr":(\d+)')
+WARNINGS = re.compile(rb"(?m)^.*Warning: .*$")
+CHALLENGES = re.compile(rb'"challenge_sha256":"[0-9a-f]{64}"|"(?:wall|mono|started_mono|ended_mono)_ns":-?\d+')
+LINKS = re.compile(rb'"(?:order|discovery|pre_import|rows)_sha256":"[0-9a-f]{64}"|"wall_ns":-?\d+')
 RELATED = (
     "prompt_tokens",
     "generation_tokens",
@@ -134,6 +139,52 @@ def _same_totals(edit: Edit) -> bool:
     return all((one.total(field) or 0) == (other.total(field) or 0) for field in RELATED)
 
 
+def _same_ranges(edit: Edit) -> bool:
+    """Whether every tensor's storage is mapped on both sides, and torch on both or neither."""
+    folder = edit.path.rpartition("/")[0]
+    spans = {
+        (int(start), int(start) + int(size))
+        for name in ("rows.jsonl", "component.json")
+        for size, start in STORAGES.findall(edit.before[f"{folder}/{name}"])
+    }
+    spaces = [read_address_space(data.decode("utf-8", "replace").splitlines()) for data in edit.sides]
+    is_torch = len({b"libtorch" in data for data in edit.sides}) == 1
+    return is_torch and all(space is not None and all(map(space.holds, spans)) for space in spaces)
+
+
+def _same_warnings(edit: Edit) -> bool:
+    one, other = (WARNINGS.findall(data) for data in edit.sides)
+    return one == other
+
+
+def _same_cards(edit: Edit) -> bool:
+    return _same_without(edit, ("tool", "answers", "remarks", "wall_ns", "mono_ns", "filtered_by"))
+
+
+def _same_ends(edit: Edit) -> bool:
+    return _same_without(
+        edit, ("visible", "started_mono_ns", "ended_mono_ns", "start_ticks", "log_bytes", "log_sha256")
+    )
+
+
+def _same_without(edit: Edit, left_out: tuple[str, ...]) -> bool:
+    try:
+        one, other = (
+            {name: told for name, told in json.loads(data).items() if name not in left_out} for data in edit.sides
+        )
+    except (ValueError, AttributeError):
+        return False
+    return bool(one == other)
+
+
+def _same_but_challenges(edit: Edit) -> bool:
+    return edit.same(CHALLENGES)
+
+
+def _same_but_links(edit: Edit) -> bool:
+    return edit.same(LINKS)
+
+
 def _same_orders(edit: Edit) -> bool:
     try:
         one, other = (json.loads(data) for data in edit.sides)
@@ -192,6 +243,17 @@ ENTRIES: tuple[tuple[str, Callable[[Edit], bool], str], ...] = (
         r"data/legs/.*/process\.json",
         _same_but_ids,
         "process ids, times and program path of a start; the packet pins the program by digest",
+    ),
+    (r"data/legs/.*-card\d+/maps\.txt", _same_ranges, "what is mapped beside the ranges that tensors lie in"),
+    (r"data/legs/.*/(rank-\d+|worker)\.log", _same_warnings, "what a worker or a rank prints beside warnings"),
+    (r"data/(legs/.*/discovery|host/devices)\.json", _same_cards, "who told of the cards, and when"),
+    (r"data/legs/.*/rank-\d+\.exit\.json", _same_ends, "who told of a rank's card, and when"),
+    (r"data/legs/.*/rows\.jsonl", _same_but_challenges, "challenged digests of bytes that the run does not hold"),
+    (r"data/legs/.*/rank-\d+\.jsonl", _same_but_links, "the wall time of a stage, and the digest of its order"),
+    (
+        r"data/legs/.*/(order|pre-import|component)\.json",
+        _same_but_links,
+        "digests of other records, which were changed too",
     ),
     (r"data/host/identity\.json", _same_machine, "what the machine is, beside its id and its boot"),
     (r"data/host/preflight\.json", _same_preflight, "the words in which preflight says that its checks hold"),

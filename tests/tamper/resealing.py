@@ -6,9 +6,6 @@ of its end, its manifest, the chain of the journal, and the leg digests of a pha
 a mapping from path to bytes.
 """
 
-import json
-from typing import Any
-
 from labctl.digest import manifest_lines, sha256_hex
 from labctl.errors import LabctlError
 from labctl.frozen import canonical_json
@@ -17,6 +14,8 @@ from labctl.records.seal import RunSeal, SealOutcome
 from labctl.seal.bag import BAGIT_TXT, bag_info, tag_manifest
 from labctl.seal.manifest import FileFacts
 from labctl.seal.statement import SealClaims, build_statement, claims_of, facts_of
+from tests.tamper.card_legs import mend_card_leg
+from tests.tamper.documents import parsed, update
 from tests.tamper.mutations import Files
 
 LAYOUT = "data/layout.json"
@@ -65,11 +64,15 @@ def _claims(payload: Files, seal: bytes) -> SealClaims:
 
 
 def _mend_leg(files: Files, leg: str) -> None:
-    log = files.get(f"{leg}/server.log", b"")
-    rows = sum(path.startswith(f"{leg}/wire/") and path.endswith(".bin") for path in files)
-    _update(files, f"{leg}/LEG_STARTED.json", order_sha256=sha256_hex(files.get(f"{leg}/order.json", b"")))
-    _update(files, f"{leg}/postflight.json", log_sha256=sha256_hex(log), log_bytes=len(log))
-    _update(files, f"{leg}/exit.json", rows_completed=rows)
+    if "data/host/devices.json" in files:
+        update(files, f"{leg}/order.json", discovery_sha256=sha256_hex(files["data/host/devices.json"]))
+        mend_card_leg(files, leg)
+    else:
+        log = files.get(f"{leg}/server.log", b"")
+        rows = sum(path.startswith(f"{leg}/wire/") and path.endswith(".bin") for path in files)
+        update(files, f"{leg}/postflight.json", log_sha256=sha256_hex(log), log_bytes=len(log))
+        update(files, f"{leg}/exit.json", rows_completed=rows)
+    update(files, f"{leg}/LEG_STARTED.json", order_sha256=sha256_hex(files.get(f"{leg}/order.json", b"")))
     manifest = f"{leg}/leg-manifest-sha256.txt"
     covered = {path for path in files if path.startswith(f"{leg}/") and path != manifest}
     if manifest in files:
@@ -78,30 +81,16 @@ def _mend_leg(files: Files, leg: str) -> None:
 
 def _mend_phase(files: Files) -> None:
     for path in [path for path in files if path.startswith("data/phase1/")]:
-        answer = _parsed(files[path])
+        answer = parsed(files[path])
         if answer is not None and isinstance(answer.get("legs"), dict):
             manifests = {leg: files.get(f"data/legs/{leg}/leg-manifest-sha256.txt", b"") for leg in answer["legs"]}
-            _update(files, path, legs={leg: sha256_hex(data) for leg, data in manifests.items()})
+            update(files, path, legs={leg: sha256_hex(data) for leg, data in manifests.items()})
 
 
 def _chained(journal: bytes) -> bytes:
     lines: list[bytes] = []
     for number, line in enumerate(journal.splitlines(keepends=True)):
-        entry = _parsed(line)
+        entry = parsed(line)
         prev = sha256_hex(lines[-1]) if lines else NOTHING_SHA256
         lines.append(line if entry is None else canonical_json(entry | {"seq": number, "prev": prev}))
     return b"".join(lines)
-
-
-def _update(files: Files, path: str, **values: object) -> None:
-    document = _parsed(files.get(path, b""))
-    if document is not None:
-        files[path] = canonical_json(document | values)
-
-
-def _parsed(data: bytes) -> dict[str, Any] | None:
-    try:
-        document = json.loads(data)
-    except ValueError:
-        return None
-    return document if isinstance(document, dict) else None

@@ -25,6 +25,7 @@ from labctl.host.processes import (
 )
 from labctl.records.leg import ProcessSeen
 
+OUTLIVED_S = 0.5
 KILL_WAIT_S = 10.0
 
 
@@ -118,6 +119,16 @@ class Children:
     def running(self) -> tuple[Child, ...]:
         """The children that have not ended."""
         return tuple(child for child in self.started if child.exit_status(self.clock) is None)
+
+    def outlived(self) -> tuple[int, ...]:
+        """Processes that run beside or after those that were started, and do not end at once by themselves."""
+        started = {child.identity for child in self.started}
+
+        def strays() -> tuple[ProcessIdentity, ...]:
+            self._reap()
+            return tuple(process for process in self.family() if process not in started)
+
+        return tuple(process.pid for process in poll_until_empty(strays, OUTLIVED_S, self.clock))
 
     def end(self, timeout_s: float) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Ask all to end, kill what stays, and give what had to be killed and what even so is left."""

@@ -158,6 +158,7 @@ def _ended(leg: ComponentLeg, children: Children, before: Card, reserve: Reserve
     worker = children.started[0] if children.started else None
     still_ran = bool(children.running())
     leg.segments.update(shared_segments(children.family()))
+    outlived = children.outlived()
     killed, left = children.end(leg.order.limits.stop_timeout_s)
     ended_mono_ns = leg.clock.monotonic_ns()
     leg.rows_completed = RowsSeen(leg.leg.rows).count()
@@ -176,6 +177,7 @@ def _ended(leg: ComponentLeg, children: Children, before: Card, reserve: Reserve
         log_bytes=log_bytes,
         log_sha256=log_sha256,
         card=card_afterwards(leg.order, before, leg.clock),
+        outlived=outlived,
     )
     write_once(leg.leg.process, (leg.process or _unobserved(leg, worker)).canonical())
     write_once(leg.leg.postflight, postflight.canonical())

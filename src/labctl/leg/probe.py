@@ -132,6 +132,7 @@ def _ending(leg: ProbeLeg, children: Children, reserve: Reserve) -> Iterator[Non
 def _ended(leg: ProbeLeg, children: Children, reserve: Reserve) -> tuple[Problem, ...]:
     leg.progress.tell("stopping")
     late = {child.identity.pid for child in children.running()} if leg.has_timed_out else set()
+    outlived = children.outlived()
     killed, left = children.end(leg.order.limits.stop_timeout_s)
     reserve.release()  # nobody is left who could fill it: the records of the end get the room
     for rank, child in enumerate(children.started):
@@ -144,6 +145,7 @@ def _ended(leg: ProbeLeg, children: Children, reserve: Reserve) -> tuple[Problem
         processes_left=left,
         shared_memory_left=still_there(leg.segments),
         cards=tuple(_cards_afterwards(leg)),
+        outlived=outlived,
     )
     write_once(leg.leg.postflight, postflight.canonical())
     return (*_left(postflight), *remove_private_folders(leg.order.paths.scratch))

@@ -9,6 +9,11 @@ from labctl.records.devices import CardState, Discovery
 from labctl.records.leg import ProcessSeen
 
 
+def _is_empty(value: object) -> bool:
+    """What came later is left out where unused, so that earlier records keep their one canonical form."""
+    return not value
+
+
 class WorkerProcess(FrozenModel):
     """`process.json` of a component leg."""
 
@@ -55,6 +60,8 @@ class WorkerPostflight(FrozenModel):
     """Its digest."""
     card: CardState | None
     """The card before the worker and after it; null: it could not be looked at again."""
+    outlived: tuple[int, ...] = Field(default=(), exclude_if=_is_empty)
+    """Processes that ran on after the worker that had started them, or beside one out of time; all were ended."""
 
 
 class RankExit(FrozenModel):
@@ -105,3 +112,5 @@ class ProbePostflight(FrozenModel):
     """Shared-memory segments that were not there before and are ours."""
     cards: tuple[CardState, ...]
     """The card of each rank before and after; empty: they could not be looked at again."""
+    outlived: tuple[int, ...] = Field(default=(), exclude_if=_is_empty)
+    """Processes that ran on after the ranks that had started them, or beside ranks out of time; all were ended."""

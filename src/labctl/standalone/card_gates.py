@@ -83,6 +83,7 @@ def identity(gate: Gate, run: CardRun, leg: CardRunLeg) -> None:
     if after:
         keys = ("exit_status", "timed_out", "killed", "processes_left", "shared_memory_left")
         gate.same(name, "how it ended, what was left", [0, False, [], [], []], [after[key] for key in keys])
+        gate.same(name, "processes that ran on after the worker", [], after.get("outlived", []))
 
 
 def in_turn(gate: Gate, run: CardRun) -> None:
@@ -111,6 +112,8 @@ def linkage(gate: Gate, run: CardRun, leg: CardRunLeg) -> None:
     wanted = (leg.sha256_of("pre-import.json"), leg.sha256_of("rows.jsonl"), len(rows), name, seal["pid"])
     said = tuple(record[key] for key in ("pre_import_sha256", "rows_sha256", "rows", "leg", "pid"))
     gate.same(name, "seal, rows, leg, process of the record", wanted, said)
+    ended = leg.records.get("exit.json") or {"rows_completed": None}
+    gate.same(name, "rows that the leg counted", len(rows), ended["rows_completed"])
     gate.same(name, "ending", "completed", record["ending"]["kind"])
     early = [path for path in seal["mapped_files"] if "libtorch" in path] + ["torch"] * ("torch" in seal["modules"])
     gate.same(name, "torch before the seal", [], early)

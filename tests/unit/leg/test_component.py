@@ -94,6 +94,12 @@ def test_a_worker_past_its_time_is_killed_with_all_that_it_put_aside(here: CardL
     assert running(PLAIN_WORKER) == []
 
 
+def test_a_process_that_outlives_the_worker_is_ended_and_told(here: CardLegPlace) -> None:
+    assert run_order(here, here.component_order("--leave"))[0] == 0
+    (outlived,) = here.worker_postflight().outlived
+    assert not Path(f"/proc/{outlived}").exists()
+
+
 def test_a_worker_that_takes_too_much_memory_fails_by_itself(here: CardLegPlace) -> None:
     order = here.component_order("--hoard", str(1 << 30), limits={"memory_limit_bytes": 256 << 20})
     assert run_order(here, order)[0] == 4

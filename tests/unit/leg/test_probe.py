@@ -55,6 +55,14 @@ def test_a_rank_past_the_time_of_the_probe_is_killed_and_said_to_be(here: CardLe
     assert running(PLAIN_RANK) == []
 
 
+def test_a_process_that_outlives_its_rank_is_ended_and_told(here: CardLegPlace) -> None:
+    assert run_order(here, here.probe_order("--leave", "1"))[0] == 0
+    assert [here.rank_exit(rank).exit_status for rank in range(2)] == [0, 0]
+    (outlived,) = postflight(here).outlived
+    assert not Path(f"/proc/{outlived}").exists()
+    assert postflight(here).processes_left == ()
+
+
 def test_a_rank_that_prints_without_end_fails_the_leg(here: CardLegPlace) -> None:
     order = here.probe_order("--talk", "1")
     assert run_order(here, order)[0] == 4

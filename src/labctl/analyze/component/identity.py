@@ -37,6 +37,7 @@ def judge_identity(
         findings.equal(
             "exit status, time-out, killed, processes and shared memory left", leg.name, (0, False, (), (), ()), left
         )
+        findings.equal("processes that ran on after the worker", leg.name, (), after.outlived)
 
 
 def expected_environment(packet: Packet, order: CardOrder, own: dict[str, str], card: Card | None) -> dict[str, str]:

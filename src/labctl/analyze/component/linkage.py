@@ -33,6 +33,8 @@ def judge_linkage(findings: Findings, evidence: CardEvidence[CardLeg], leg: Card
     findings.equal("pre-import seal of the record", where, leg.pre_import_sha256, record.pre_import_sha256)
     rows = len(leg.rows or ())
     findings.equal("rows of the record", where, (leg.rows_sha256, rows), (record.rows_sha256, record.rows))
+    counted = None if leg.exit is None else leg.exit.rows_completed
+    findings.equal("rows that the leg counted", where, rows, counted)
     findings.equal("leg and process of the record", where, (where, seal.pid), (record.leg, record.pid))
     findings.holds("ending", where, ("completed", record.ending), is_met=isinstance(record.ending, WorkerCompleted))
     _judge_import(findings, leg, seal, record)

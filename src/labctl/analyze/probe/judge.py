@@ -62,8 +62,10 @@ def judge_probe(evidence: CardEvidence[ProbeLeg], said: ProbePreregistration) ->
     # Where the harness failed, nothing is known of how clean a rank ended.
     clean = sum(is_harness_sound and proved[rank.number] == STAGES and rank.exit_status == 0 for rank in ranks)
     found["stages"].add([figure("clean_teardowns", "probe", clean, "ranks")])
+    outlived = () if leg.postflight is None else leg.postflight.outlived
+    found["stages"].equal("processes that ran on after the ranks", "probe", (), outlived)
     exits = [rank.exit_status for rank in ranks]
-    stage_class = classify(proved.values(), exits) if is_harness_sound else VerdictKind.HARNESS_FAILURE
+    stage_class = classify(proved.values(), exits, outlived) if is_harness_sound else VerdictKind.HARNESS_FAILURE
     return JudgedRanks(_judged(found), stage_class, clean)
 
 
@@ -150,6 +152,9 @@ def _judge_harness(findings: Findings, leg: ProbeLeg, expected: Expected) -> Non
     if leg.postflight is None:
         findings.lacks("probe: no record of what was left")
     else:
+        clean = sum(files.exit is not None and files.exit.exit_status == 0 for files in leg.ranks)
+        if leg.exit is not None:
+            findings.equal("ranks that exited with 0, as the leg counted", "probe", clean, leg.exit.rows_completed)
         left = (leg.postflight.processes_left, leg.postflight.shared_memory_left)
         findings.equal("processes and shared memory left", "probe", ((), ()), left)
         _judge_cards_afterwards(findings, leg, leg.postflight.cards)

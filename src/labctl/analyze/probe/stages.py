@@ -24,15 +24,19 @@ CLASSES = dict(
 )
 
 
-def classify(reached: Iterable[Collection[str]], exit_statuses: Iterable[int | None]) -> VerdictKind:
+def classify(
+    reached: Iterable[Collection[str]], exit_statuses: Iterable[int | None], outlived: Collection[int]
+) -> VerdictKind:
     """The class of a probe, by the first stage that any rank failed to reach, then by how the ranks exited.
 
     Args:
         reached: the stages that each rank proved.
         exit_statuses: how each rank exited; None where it did not exit by itself.
+        outlived: processes that ran on after the ranks.
     """
     ranks = list(reached)
     for stage in STAGES:
         if any(stage not in rank for rank in ranks):
             return CLASSES[stage]
-    return VerdictKind.PROBE_PASS if all(status == 0 for status in exit_statuses) else VerdictKind.PROCESS_EXIT_FAILURE
+    is_clean = all(status == 0 for status in exit_statuses) and not outlived
+    return VerdictKind.PROBE_PASS if is_clean else VerdictKind.PROCESS_EXIT_FAILURE

@@ -136,6 +136,7 @@ HARNESS: list[Spoil] = [
     edited("rank-1.exit.json", lambda _: b"{}\n"),
     edited("rank-1.log", lambda data: data + b"more"),
     edited("postflight.json", json_edit(lambda document: document.update(processes_left=[101]))),
+    edited("exit.json", json_edit(lambda document: document.update(rows_completed=3))),
     edited("postflight.json", second_card(lambda card: card["problems"].append("memory is held"))),
     edited("postflight.json", second_card(lambda card: card["before"].update(identity="cpu:9"))),
     edited("postflight.json", second_card(lambda card: card["after"].update(bus_id="9"))),
@@ -214,3 +215,17 @@ def test_a_leg_that_ended_before_its_ranks_is_a_harness_failure(tmp_path: Path) 
     run.removed |= {f"legs/01-probe/{name}" for name in ("order.json", "postflight.json")}
     run.removed |= {f"legs/01-probe/rank-{rank}.{kind}" for rank in range(4) for kind in ("jsonl", "log", "exit.json")}
     assert judged(tmp_path, run).verdict is VerdictKind.HARNESS_FAILURE
+
+
+def test_a_process_that_outlives_its_rank_is_no_clean_end(tmp_path: Path) -> None:
+    run = ProbeRun()
+    edited("postflight.json", json_edit(lambda document: document.update(outlived=[140])))(run)
+    verdict = judged(tmp_path, run)
+    assert (verdict.verdict.value, exit_code_of(verdict)) == ("process_exit_failure", 6)
+    assert "ran on after the ranks" in verdict.because[0]
+
+
+def test_what_a_killed_rank_had_started_does_not_hide_how_far_it_came(tmp_path: Path) -> None:
+    run = ProbeRun(reached={2: 5}, exits={2: {"exit_status": -9, "timed_out": True}})
+    edited("postflight.json", json_edit(lambda document: document.update(outlived=[140])))(run)
+    assert judged(tmp_path, run).verdict.value == "collective_stage_failure"
