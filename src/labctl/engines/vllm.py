@@ -24,6 +24,7 @@ FORBIDDEN_OPTIONS = (
     ForbiddenOption(
         pattern=r"rejection_sample_method\W+(?:synthetic|fly)",
         reason="draft tokens are accepted without being verified",
+        refused_for="every class",
     ),
     ForbiddenOption(
         pattern=r"\"method\"\s*:\s*\"suffix\"", reason="suffix speculation carries what one row said into the next"

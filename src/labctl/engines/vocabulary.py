@@ -12,6 +12,10 @@ def _is_absent(value: object) -> bool:
     return value is None
 
 
+def _is_of_records(value: object) -> bool:
+    return value == "record"
+
+
 class CounterNames(FrozenModel):
     """Prometheus sample names; a name that the version does not have is null."""
 
@@ -75,6 +79,8 @@ class ForbiddenOption(FrozenModel):
     """A regular expression searched in each argument and each NAME=value."""
     reason: str
     """Why."""
+    refused_for: Literal["record", "every class"] = Field(default="record", exclude_if=_is_of_records)
+    """The classes that cannot use it."""
 
 
 class EngineVocabulary(FrozenModel):
@@ -99,7 +105,7 @@ class EngineVocabulary(FrozenModel):
     served_name_option: str
     """The argument that sets the served model name."""
     forbidden_options: tuple[ForbiddenOption, ...]
-    """What no campaign of class record may use."""
+    """What no campaign of class record may use, and some of it no campaign at all."""
     unknown_environment_pattern: str
     """A byte pattern of the log line that warns of an unknown environment variable."""
     deny_patterns: tuple[str, ...]

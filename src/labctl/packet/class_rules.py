@@ -15,10 +15,8 @@ def refuse_unfit_class(subject: EndpointSubject, vocabulary: EngineVocabulary) -
     """Refuse a campaign that claims more than its service can give.
 
     Raises:
-        FreezeRefused: with every option that a campaign of class record cannot use (RULE).
+        FreezeRefused: with every option that a campaign of its class cannot use (RULE).
     """
-    if subject.preregistration.campaign_class is not CampaignClass.RECORD:
-        return
     problems = tuple(_forbidden_options(subject, vocabulary))
     if problems:
         raise FreezeRefused(problems)
@@ -26,11 +24,13 @@ def refuse_unfit_class(subject: EndpointSubject, vocabulary: EngineVocabulary) -
 
 def _forbidden_options(subject: EndpointSubject, vocabulary: EngineVocabulary) -> Iterator[Problem]:
     said = subject.preregistration
+    is_record = said.campaign_class is CampaignClass.RECORD
+    refused = [one for one in vocabulary.forbidden_options if is_record or one.refused_for == "every class"]
     for arm in Arm:
         settings = [f"{name}={value}" for name, value in arm_environment(said, arm).items()]
         for part in (*arm_argv(said, arm), *settings):
-            for option in vocabulary.forbidden_options:
+            for option in refused:
                 if re.search(option.pattern, part):
                     expected = f"no option by which {option.reason}"
-                    do = "remove it, or choose another class"
+                    do = "remove it, or choose another class" if option.refused_for == "record" else "remove it"
                     yield Problem(Code.RULE, f"service, arm {arm}", expected, repr(part)[:160], do)

@@ -104,7 +104,7 @@ def _row_problems(where: str, row: Mapping[str, object], placed: tuple[int, Prom
     told = {"prompt_index": at, "prompt_id": prompt.id}
     told |= {"prompt_sha256": _prompt_sha256(prompt)} if "prompt_sha256" in row else {}
     for name, expected in told.items():
-        if row.get(name) != expected:
+        if type(row.get(name)) is not type(expected) or row[name] != expected:
             yield _problem(f"{where}: {name}", str(expected), str(row.get(name))[:80])
 
 

@@ -1,3 +1,7 @@
+import json
+
+import pytest
+
 from labctl.codes import Code
 from labctl.engines.catalogue import vocabulary_for
 from labctl.errors import FreezeRefused
@@ -34,3 +38,11 @@ def test_an_option_of_one_arm_is_found_there() -> None:
 def test_other_classes_and_other_options_are_fit() -> None:
     assert complaints(subject(service={"command": ["{python}", "--enable-prefix-caching"]})) == ()
     assert complaints(subject(**{"class": "record"})) == ()
+
+
+@pytest.mark.parametrize("name", ["exploratory", "comparison", "calibration", "record"])
+@pytest.mark.parametrize("method", ["synthetic", "fly"])
+def test_drafts_that_nobody_verifies_are_refused_in_every_class(name: str, method: str) -> None:
+    candidate = json.dumps({"method": "ngram", "rejection_sample_method": method})
+    said = subject(**{"class": name, "treatment": {"candidate": candidate}})
+    assert complaints(said) == (f"{Code.RULE} service, arm B",)

@@ -99,6 +99,7 @@ SPOILS: list[tuple[Spoil, str]] = [
     (lambda said: said.update(source_sha256="6" * 64), "source 6"),
     (lambda said: first_row(said).update(prompt_id="join"), "prompt_id: expected sort, got join"),
     (lambda said: first_row(said).update(prompt_index=1), "prompt_index: expected 0, got 1"),
+    (lambda said: first_row(said).update(prompt_index=False), "prompt_index: expected 0, got False"),
     (lambda said: first_row(said).update(prompt_sha256=digest("another")), "prompt_sha256: expected"),
     (lambda said: said.update(rows=[first_row(said)]), "2 rows, the prompts of the suite"),
     (lambda said: first_row(said).update(token_ids=[1] * 5), "4 tokens, or fewer"),
