@@ -1,5 +1,6 @@
 """Calibration runs of one host are pooled; everything else is refused by name."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -76,6 +77,41 @@ def test_a_run_of_another_host_is_refused_by_what_differs(run: SealedRun, tmp_pa
     other.edits["host/identity.json"] = change
     with pytest.raises(Refused, match="another cpu_model, memory_bytes"):
         pooled(run, other.seal(tmp_path / "two"))
+
+
+def other_metric(builder: RunBuilder) -> RunBuilder:
+    """Two labels may decide something, and then have its metric."""
+    said = builder.packet["preregistration"]
+    assert isinstance(said, dict)
+    said["decision"] = {"headline": "wall_rate", "record_to_beat": None, "floor_over_record_percent": None}
+    labelled = RunBuilder(order=("A1", "B1", "B2", "A2"), stops=False, packet=builder.packet)
+    for leg, plain in zip(labelled.legs, builder.legs, strict=True):
+        leg.rows, leg.before, leg.after = plain.rows, plain.before, plain.after
+    return labelled
+
+
+def other_engine(builder: RunBuilder) -> RunBuilder:
+    builder.vocabulary = builder.vocabulary.model_copy(update={"engine": "another"})
+    return builder
+
+
+def other_target(builder: RunBuilder) -> RunBuilder:
+    said = builder.packet["preregistration"]
+    assert isinstance(said, dict)
+    said["service"] = {"engine": "vllm"}
+    return builder
+
+
+@pytest.mark.parametrize(
+    ("what", "change"), [("metric", other_metric), ("engine", other_engine), ("target", other_target)]
+)
+def test_runs_of_another_service_or_metric_are_not_pooled(
+    run: SealedRun, tmp_path: Path, what: str, change: Callable[[RunBuilder], RunBuilder]
+) -> None:
+    other = change(calibration(title="Again"))
+    with pytest.raises(Refused) as refused:
+        pooled(run, other.seal(tmp_path / "two"))
+    assert [problem.got for problem in refused.value.problems] == [f"another {what}"]
 
 
 def test_the_same_run_twice_is_refused(run: SealedRun) -> None:

@@ -1,9 +1,11 @@
+import hashlib
 from pathlib import Path
 
 import pytest
 
 from labctl.prereg.campaign_files import load_campaign
 from labctl.prereg.designs import Design, Mirror, design_limits, drawn_order, is_balanced, mirrored, order_of
+from labctl.standalone import start_order
 
 GOOD = Path(__file__).parents[2] / "fixtures" / "prereg" / "good"
 ABBA = ("A1", "B1", "B2", "A2")
@@ -30,6 +32,16 @@ def test_the_coin_is_fair_and_falls_the_same_way_for_the_same_nonce() -> None:
     assert set(drawn) == {ABBA, mirrored(ABBA)}
     assert 1850 < drawn.count(ABBA) < 2150
     assert drawn[:50] == [drawn_order(ABBA, Mirror.SEALED_COIN, f"{number:032x}") for number in range(50)]
+
+
+def test_the_coin_is_the_last_bit_of_the_published_digest_for_both_analyzers() -> None:
+    schedule = {"order": list(ABBA), "mirror": "sealed_coin"}
+    for number in range(200):
+        nonce = f"{number:032x}"
+        is_mirror = hashlib.sha256(f"{nonce}:order".encode()).digest()[-1] & 1
+        expected = ("B1", "A1", "A2", "B2") if is_mirror else ABBA
+        assert drawn_order(ABBA, Mirror.SEALED_COIN, nonce) == expected
+        assert tuple(start_order.drawn_order({"schedule": schedule}, {"nonce": nonce})) == expected
 
 
 def test_without_a_coin_the_order_is_the_registered_one_whatever_the_nonce() -> None:
