@@ -127,6 +127,16 @@ def test_one_spoiled_thing_fails_exactly_its_check(spoil: Spoil, expected: list[
     assert failing(viewed(tmp_path, spoil)) == expected
 
 
+def test_a_request_that_was_aborted_fails_its_check_alone(tmp_path: Path) -> None:
+    root = StartFolder().write(tmp_path)
+    (tmp_path / "a-start.sha256").unlink()
+    after = root / "metrics-after-suite.prom"
+    well, badly = b'finished_reason="length"} ', b'finished_reason="abort"} '
+    told = after.read_bytes().replace(well + b"3.0", well + b"2.0").replace(badly + b"0.0", badly + b"1.0")
+    after.write_bytes(told)
+    assert failing(inspect_folder(root)) == ["requests that ended in an error or were aborted"]
+
+
 def test_a_changed_byte_is_found_by_the_list_beside_the_folder(tmp_path: Path) -> None:
     root = StartFolder().write(tmp_path)
     (root / "identity.txt").write_bytes(IDENTITY.replace(b"B1", b"B2"))

@@ -294,3 +294,17 @@ def test_whatever_is_left_fails_the_postflight_beside_the_identity_of_the_start(
     verdicts = both(builder, tmp_path)
     assert [results(verdict, GateResult.FAILED) for verdict in verdicts] == [["identity", "postflight"]] * 2
     assert disagreements(*verdicts) == ()
+
+
+@pytest.mark.parametrize("ending", [b"abort", b"error"])
+def test_a_request_that_ended_badly_fails_the_cold_gate_alone(ending: bytes, tmp_path: Path) -> None:
+    builder = registered((POSTFLIGHT,))
+
+    def spoil(data: bytes) -> bytes:
+        well, badly = b'finished_reason="length"} ', b'finished_reason="' + ending + b'"} '
+        return data.replace(well + b"2.0", well + b"1.0").replace(badly + b"0.0", badly + b"1.0")
+
+    builder.edits["legs/03-B2/metrics-after.prom"] = spoil
+    verdicts = both(builder, tmp_path)
+    assert [results(verdict, GateResult.FAILED) for verdict in verdicts] == [["cold"], ["cold"]]
+    assert disagreements(*verdicts) == ()
