@@ -20,6 +20,7 @@ from labctl.prereg.words import nearest
 
 _LOOKS_LIKE_PLACEHOLDER = re.compile(r"\{\s*[A-Za-z_][A-Za-z0-9_]*\s*(?::[^{}\"]*)?\}")
 _INTERPRETER_OPTIONS = re.compile(r"-([bBdEhiIOPqsSuvVx]*)")
+TARGET = "target"
 BINARIES = "{binaries}"
 _BELOW_BINARIES = re.compile(r"\{binaries\}(?:/[A-Za-z0-9][A-Za-z0-9._-]*)*")
 _SEARCH_PATHS = frozenset({"LD_LIBRARY_PATH", "PYTHONPATH"})
@@ -123,6 +124,14 @@ def models_are_used(preregistration: Preregistration) -> Iterator[Finding]:
             yield Finding(("models", index, "name"), expected, "no use of it", "use it, or remove the model")
 
 
+def several_models_have_a_target(preregistration: Preregistration) -> Iterator[Finding]:
+    """Attempts are counted for what is improved: of several models, the one that is named `target`, in any order."""
+    names = [model.name for model in preregistration.models]
+    if len(names) > 1 and TARGET not in names:
+        do = f"name the model that is improved `{TARGET}`"
+        yield Finding(("models",), f"one of several models named {TARGET}", ", ".join(names), do)
+
+
 def binaries_are_used(preregistration: Preregistration) -> Iterator[Finding]:
     """A set of compiled files in which the arms differ is one that the service is told of."""
     if not isinstance(preregistration.treatment, BinariesTreatment):
@@ -207,6 +216,7 @@ SERVICE_RULES = (
     command_starts_with_the_interpreter,
     python_looks_at_its_environment,
     models_are_used,
+    several_models_have_a_target,
     binaries_are_used,
     names_are_unique,
     patch_series_start_somewhere,
