@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from labctl.agreement import disagreements
 from labctl.analyze.sealed_run import analyze_run
 from labctl.analyze.verdict import TABLE, exit_code_of
 from labctl.packet.lane import lane_key
@@ -13,8 +14,9 @@ from labctl.records.lane import Lane
 from labctl.records.leg import StopCause
 from labctl.records.run import AbortCause, Outcome, OutcomeKind
 from labctl.records.verdict import Verdict, VerdictKind
-from tests.fakes.run_builder import RunBuilder
+from tests.fakes.run_builder import GATES, RunBuilder
 from tests.fakes.run_records import MACHINE
+from tests.fakes.two_verdicts import both
 
 Spoil = Callable[[RunBuilder], object]
 
@@ -122,6 +124,18 @@ def test_each_condition_gives_its_line_of_the_table(
 def test_a_rehearsal_yields_only_a_rehearsals_verdict(spoil: Spoil, status: int, tmp_path: Path) -> None:
     verdict = judged(tmp_path, spoil, "record", kind="rehearsal")
     assert (verdict.verdict, exit_code_of(verdict)) == (VerdictKind.REHEARSAL_ONLY, status)
+
+
+@pytest.mark.parametrize(("leg", "kind"), [("A2", VerdictKind.INVALID), ("B2", VerdictKind.NEGATIVE_OR_INCONCLUSIVE)])
+def test_a_row_that_does_not_count_is_a_loss_or_no_basis_even_without_a_pair_gate(
+    leg: str, kind: VerdictKind, tmp_path: Path
+) -> None:
+    gates = [gate for gate in GATES if gate["kind"] not in ("pair", "control_near")]
+    builder = RunBuilder(stops=False, packet={"preregistration": {"gates": gates}})
+    builder.leg(leg).rows[0].clock_step_ns = 5_000_000
+    one, other = both(builder, tmp_path)
+    assert (one.verdict, other.verdict) == (kind, kind)
+    assert disagreements(one, other) == ()
 
 
 def test_a_phase_stop_by_rule_is_a_completed_judgement(tmp_path: Path) -> None:
