@@ -21,7 +21,7 @@ mkdir -p "$(dirname "$place")"
 git clone -q --no-hardlinks "$here" "$place"
 cd "$place"
 "$python" -m venv .venv
-.venv/bin/pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable . </dev/null
+.venv/bin/pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable '.[torch]' </dev/null
 scripts/serving-environment.sh /srv/labctl/serving
 mkdir -m 700 .labctl
 ln -s /srv/labctl/serving .labctl/serving
@@ -31,6 +31,7 @@ keep() { # keep CAMPAIGN NAME EXPECTED-STATUS: run a campaign, the id of its fil
   status=0
   file=campaigns/$1/campaign.yaml
   [ -f "$file" ] || file=campaigns/calibration/${1%-calibration}.yaml
+  [ -f "$file" ] || file=campaigns/${1%-cpu}/cpu.yaml
   labctl packet freeze "$file"
   labctl consume-and-run "$file" || status=$?
   if [ "$status" -ne "$3" ]; then
@@ -59,6 +60,8 @@ keep vllm-cpu-ngram vllm-cpu-ngram "${VLLM_STATUS:-0}"
 keep vllm-cpu-kv vllm-cpu-kv 0
 keep vllm-cpu-chat vllm-cpu-chat 0
 keep vllm-cpu-prefix vllm-cpu-prefix 6 # the gate `cold` refuses it
+keep context-kv-cpu context-kv-cpu 0
+keep probe-cpu probe-cpu 0
 
 # The refused one: a spent packet, and a file with three faults; what labctl said stands beside the commands.
 refused=$here/runs.example/refused
