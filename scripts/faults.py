@@ -23,6 +23,8 @@ sys.path.insert(0, str(TOP))
 from labctl.seal.verify import SealedRun, open_sealed_run  # noqa: E402 (scripts and tests are importable from the top)
 from scripts.mutation_gate import gate  # noqa: E402
 from tests.fakes.campaign_repository import CampaignRepository, command_line  # noqa: E402
+from tests.fakes.component_run import ComponentRun  # noqa: E402
+from tests.fakes.probe_run import ProbeRun  # noqa: E402
 from tests.fakes.run_builder import RunBuilder  # noqa: E402
 from tests.faults.crash.injection import Target, every_injection, inject_into_marker, inject_into_seal  # noqa: E402
 from tests.faults.crash.kills import kill_campaigns  # noqa: E402
@@ -30,6 +32,7 @@ from tests.faults.crash.power import lose_power_while_consuming, lose_power_whil
 from tests.faults.crash.races import race  # noqa: E402
 from tests.faults.probe_classes import FAULTS, RANKS, class_of  # noqa: E402 (see above)
 from tests.tamper.bench import Bench, Level, Tally, try_mutations  # noqa: E402
+from tests.tamper.mutations import KINDS_OF_LEGS, KINDS_OF_TEXT  # noqa: E402
 
 FOUND = TOP / ".labctl" / "faults"
 EXAMPLE = TOP / "runs.example" / "quickstart"
@@ -108,6 +111,13 @@ def mutations_of_the_quickstart(scratch: Path) -> list[Rows]:
     return _mutated(open_sealed_run(EXAMPLE) if EXAMPLE.is_dir() else _quickstart(scratch), scratch / "bench")
 
 
+def mutations_of_runs_on_cards(scratch: Path) -> list[Rows]:
+    """The same on a synthetic run of a component on two cards, and on one of a probe of four ranks."""
+    kinds = (*KINDS_OF_TEXT, *KINDS_OF_LEGS)
+    component = _mutated(ComponentRun().seal(scratch / "component"), scratch / "one", kinds)
+    return component + _mutated(ProbeRun().seal(scratch / "probe"), scratch / "other", KINDS_OF_TEXT)
+
+
 def mutation_gate(scratch: Path) -> list[Rows]:
     """The code broken in named ways; the tests named for each must turn red."""
     found = gate(scratch)
@@ -126,6 +136,7 @@ SECTIONS: tuple[Section, ...] = (
     classes_of_a_probe,
     mutations_of_a_synthetic_run,
     mutations_of_the_quickstart,
+    mutations_of_runs_on_cards,
     kills,
 )
 
@@ -185,9 +196,9 @@ def _quickstart(scratch: Path) -> SealedRun:
     return open_sealed_run(run)
 
 
-def _mutated(run: SealedRun, folder: Path) -> list[Rows]:
+def _mutated(run: SealedRun, folder: Path, kinds: Sequence[str] = ()) -> list[Rows]:
     with Bench(run, folder) as bench:
-        tally = try_mutations(bench, MUTATIONS, SEED)
+        tally = try_mutations(bench, MUTATIONS, SEED, kinds)
     if tally.missed or tally.alone:
         raise SystemExit(f"missed: {tally.missed}, answered by one analyzer alone: {tally.alone}")
     head = ["change", "tried", *(f"caught {level}" for level in Level), "witness only", "missed"]

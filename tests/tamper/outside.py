@@ -34,6 +34,7 @@ STORAGES = re.compile(rb'"storage_bytes":(\d+),"storage_offset":\d+,"storage_ptr
 WARNINGS = re.compile(rb"(?m)^.*Warning: .*$")
 CHALLENGES = re.compile(rb'"challenge_sha256":"[0-9a-f]{64}"|"(?:wall|mono|started_mono|ended_mono)_ns":-?\d+')
 LINKS = re.compile(rb'"(?:order|discovery|pre_import|rows)_sha256":"[0-9a-f]{64}"|"wall_ns":-?\d+')
+WORDS = re.compile(rb'"(?:torch|python|name|order_sha256)":"[^"]*"|"(?:data_ptr|visible|wall_ns|mono_ns)":-?\d+')
 RELATED = (
     "prompt_tokens",
     "generation_tokens",
@@ -44,6 +45,7 @@ RELATED = (
 )
 """Counters that a gate holds to one value; what is only bounded, such as draft tokens, is not among them."""
 OWN_LIMITS = ("response_limit_bytes", "silence_s")
+OWN_OF_CARDS = ("stop_timeout_s", "silence_s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +187,23 @@ def _same_but_links(edit: Edit) -> bool:
     return edit.same(LINKS)
 
 
+def _same_but_words(edit: Edit) -> bool:
+    return edit.same(WORDS)
+
+
+def _same_orders_of_cards(edit: Edit) -> bool:
+    """Whether orders differ in nothing but folders, labctl's own limits, and how a profile that is silent looks."""
+    try:
+        one, other = (json.loads(LINKS.sub(b'"link":0', data)) for data in edit.sides)
+        for order in (one, other):
+            del order["paths"], order["devices"]
+            for name in OWN_OF_CARDS:
+                del order["limits"][name]
+    except (ValueError, KeyError, TypeError):
+        return False
+    return bool(one == other)
+
+
 def _same_orders(edit: Edit) -> bool:
     try:
         one, other = (json.loads(data) for data in edit.sides)
@@ -249,9 +268,14 @@ ENTRIES: tuple[tuple[str, Callable[[Edit], bool], str], ...] = (
     (r"data/(legs/.*/discovery|host/devices)\.json", _same_cards, "who told of the cards, and when"),
     (r"data/legs/.*/rank-\d+\.exit\.json", _same_ends, "who told of a rank's card, and when"),
     (r"data/legs/.*/rows\.jsonl", _same_but_challenges, "challenged digests of bytes that the run does not hold"),
-    (r"data/legs/.*/rank-\d+\.jsonl", _same_but_links, "the wall time of a stage, and the digest of its order"),
+    (r"data/legs/.*/rank-\d+\.jsonl", _same_but_words, "what a rank calls its software and its card, and when"),
     (
-        r"data/legs/.*/(order|pre-import|component)\.json",
+        r"data/legs/.*/order\.json",
+        _same_orders_of_cards,
+        "private folders of a leg on cards, limits of labctl's own, and how cards are looked at",
+    ),
+    (
+        r"data/legs/.*/(pre-import|component)\.json",
         _same_but_links,
         "digests of other records, which were changed too",
     ),

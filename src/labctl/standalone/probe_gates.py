@@ -164,6 +164,8 @@ def _identity(gate: Gate, run: CardRun, leg: CardRunLeg, order: Doc) -> None:
     keys = ["ranks", "backend", "collective", "timeouts"]
     gate.same("probe", "work", [said[key] for key in keys], [order[key] for key in keys])
     gate.same("probe", "cards", said["cards"], order["selection"])
+    wanted_limits = (card_gates.limits_of(said["timeouts"]["total_s"], said), run.packet["host"].get("devices"))
+    gate.same("probe", "limits", wanted_limits, card_gates.limits(run, order))
     folder = f"{run.marker['run_dir']}/data/legs/{leg.folder}"
     gate.holds("probe", f"an order for {folder}", is_met=f"/{order['paths']['leg']}".endswith(f"/{folder}"))
     gate.same("probe", "exported files", card_gates.exported(run), order["inputs"])

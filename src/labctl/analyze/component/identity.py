@@ -16,6 +16,7 @@ from labctl.records.leg import ProcessSeen
 
 CODE_ROLES = ("worker.py", "component-", "file-")
 ISOLATED = "-I"
+MIB = 1 << 20
 RUN_WORKER = "labctl/component/run_worker.py"
 
 
@@ -60,6 +61,15 @@ def selecting_environment(card: Card) -> dict[str, str]:
             assert_never(card.vendor)
 
 
+def judge_limits(findings: Findings, packet: Packet, order: CardOrder, registered: tuple[int, int, int | None]) -> None:
+    """Judge bounds on time, output and memory, and how cards were looked at, where the host profile says how."""
+    limits = order.limits
+    told = (limits.timeout_s, limits.log_limit_bytes, limits.memory_limit_bytes)
+    findings.equal("limits of time, output and memory", order.leg, registered, told)
+    if packet.host.devices is not None:
+        findings.equal("how cards are looked at", order.leg, packet.host.devices, order.devices)
+
+
 def code_of(packet: Packet) -> dict[str, str]:
     """The digest of every exported file by its role."""
     return {file.role: file.sha256 for file in packet.files if file.role.startswith(CODE_ROLES)}
@@ -77,7 +87,8 @@ def _judge_order(
     work = {name: getattr(said, name) for name in type(order.work).model_fields}
     findings.equal("work of the order", where, work, {name: getattr(order.work, name) for name in work})
     findings.equal("cards of the order", where, said.cards, order.selection)
-    findings.equal("time limit", where, said.worker.timeout_s, order.limits.timeout_s)
+    memory = None if said.worker.memory_mib is None else said.worker.memory_mib * MIB
+    judge_limits(findings, evidence.packet, order, (said.worker.timeout_s, said.worker.log_limit_mib * MIB, memory))
     ends = (order.interpreter, ISOLATED, f"{order.code}/{RUN_WORKER}", f"{order.paths.leg}/order.json")
     argv = order.argv
     findings.equal("interpreter, isolation, program and order", where, ends, (*argv[:2], *argv[-2:]))

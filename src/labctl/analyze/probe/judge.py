@@ -10,7 +10,15 @@ from labctl.analyze.component.devices import (
     judge_filtered,
     torch_identity,
 )
-from labctl.analyze.component.identity import CODE_ROLES, ISOLATED, code_of, expected_environment, selecting_environment
+from labctl.analyze.component.identity import (
+    CODE_ROLES,
+    ISOLATED,
+    MIB,
+    code_of,
+    expected_environment,
+    judge_limits,
+    selecting_environment,
+)
 from labctl.analyze.figures import figure
 from labctl.analyze.gates.findings import Findings
 from labctl.analyze.gates.judge import Judged
@@ -97,6 +105,7 @@ def _judge_identity(
     asked = (order.ranks, order.backend, order.collective, order.timeouts, order.selection)
     findings.equal("work of the order", "probe", work, asked)
     findings.equal("exported files of the order", "probe", code_of(evidence.packet), order.inputs)
+    judge_limits(findings, evidence.packet, order, (said.timeouts.total_s, said.log_limit_mib * MIB, None))
     environment = expected_environment(evidence.packet, order, said.environment, None)
     findings.equal("environment of the order", "probe", environment, order.environment)
     ends = (order.interpreter, ISOLATED, f"{order.code}/{RUN_PROBE}", f"{order.paths.leg}/order.json")

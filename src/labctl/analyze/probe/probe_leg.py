@@ -38,6 +38,7 @@ class ProbeLeg(LegHead):
 def load_probe_leg(reader: RecordReader, head: LegHead, said: ProbePreregistration) -> ProbeLeg:
     """The leg whose head was read."""
     at = f"legs/{head.folder}"
+    reader.bytes_of(f"{at}/leg.log", because=head.because)
     return ProbeLeg(
         **{field.name: getattr(head, field.name) for field in fields(head)},
         order=reader.record(f"{at}/order.json", ProbeOrder, because=head.because),

@@ -109,6 +109,13 @@ def newcomer(card: Doc) -> None:
     card["after"]["processes"].append({"pid": 77, "name": "other", "memory_bytes": None, "role": "client"})
 
 
+LIMITS = ("timeout_s", "log_limit_bytes", "memory_limit_bytes")
+
+
+def limit(name: str) -> Spoil:
+    return edit("legs/02-card1/order.json", lambda document: document["limits"].update({name: 77}))
+
+
 GATES: list[tuple[str, str, Spoil]] = [
     ("identity", "arguments", process(lambda document: document["root"]["argv"].append("--fast"))),
     ("identity", "environment", process(lambda document: document["root"]["environment"].update(LD_PRELOAD="x"))),
@@ -167,6 +174,7 @@ GATES: list[tuple[str, str, Spoil]] = [
     ("devices", "discovery of the order", order(discovery_sha256="6" * 64)),
     ("identity", "machine of the order", order(machine_id_sha256="6" * 64)),
     ("identity", "files of the order", order(inputs={})),
+    *(("identity", f"{name} of the order", limit(name)) for name in LIMITS),
     ("identity", "interpreter of the order", order(interpreter="/usr/bin/python3")),
     ("linkage", "packet of the order", order(packet_sha256="6" * 64)),
     ("linkage", "nonce of the order", order(nonce="0" * 32)),

@@ -229,3 +229,8 @@ def test_what_a_killed_rank_had_started_does_not_hide_how_far_it_came(tmp_path: 
     run = ProbeRun(reached={2: 5}, exits={2: {"exit_status": -9, "timed_out": True}})
     edited("postflight.json", json_edit(lambda document: document.update(outlived=[140])))(run)
     assert judged(tmp_path, run).verdict.value == "collective_stage_failure"
+
+
+def test_a_probe_without_the_log_of_its_leg_is_invalid(tmp_path: Path) -> None:
+    verdict = judged(tmp_path, ProbeRun(removed={"legs/01-probe/leg.log"}))
+    assert verdict.verdict is VerdictKind.INVALID
