@@ -8,7 +8,7 @@ from labctl.packet.contents import EndpointSubject
 from labctl.packet.model import PlannedPower
 from labctl.power import MIN_POWER, Limits, minimum_effect_in_sds, power_of, sd_limits, starts_needed
 from labctl.prereg.campaign_files import load_campaign
-from labctl.prereg.model import Arm, CampaignClass, Power, Preregistration
+from labctl.prereg.model import MOST_LEGS, Arm, CampaignClass, Power, Preregistration
 from labctl.prereg.noise import SAME_WITHIN, NoiseRecord, log_of_percent, percent_of_log, pooled_log_sd
 from labctl.prereg.statistics_gates import Effect
 
@@ -108,6 +108,9 @@ def what_would_do(planned: PlannedPower) -> str:
     if planned.starts_needed is None:
         return "lower the noise of the host, or plan for a larger effect; no number of starts would do"
     balanced = planned.starts_needed + planned.starts_needed % 2  # a linear drift cancels only for an even number
+    if 2 * balanced > MOST_LEGS:
+        do = "lower the noise of the host, plan for a larger effect, or choose class exploratory"
+        return f"{do}; {balanced} starts of each arm would do, and an order holds {MOST_LEGS} in all"
     return f"register {balanced} starts of each arm ({2 * balanced} in all), or choose class exploratory"
 
 

@@ -24,6 +24,8 @@ from labctl.prereg.gate_kinds import Gate
 from labctl.prereg.sources import ModelSource, Source
 from labctl.prereg.treatment_kinds import Treatment
 
+MOST_LEGS = 24
+
 
 class CampaignClass(StrEnum):
     """What a campaign is for, and so what its verdict may claim."""
@@ -121,7 +123,7 @@ class Schedule(FrozenModel):
 
     model_config = ConfigDict(json_schema_extra=_order_or_design)
 
-    order: Annotated[tuple[LegName, ...], Field(min_length=1, max_length=24)]
+    order: Annotated[tuple[LegName, ...], Field(min_length=1, max_length=MOST_LEGS)]
     """Such as `[A1, B1, B2, A2]`; written out by the loader where a `design` is named."""
     design: Design | None = Field(default=None, exclude_if=is_absent)
     """A named order, in place of `order`."""

@@ -117,6 +117,14 @@ def test_a_comparison_is_held_to_it_too_and_exploring_goes_on() -> None:
     refuse_underpowered(explored, planned(explored))
 
 
+@pytest.mark.parametrize(("effect", "told"), [("0.3", "register 10 starts"), ("0.2", "an order holds 24 in all")])
+def test_starts_that_no_order_holds_are_not_asked_for(effect: str, told: str) -> None:
+    said = subject(effect)
+    assert ((planned(said).starts_needed or 0) > 12) is (effect == "0.2")
+    with pytest.raises(FreezeRefused, match=told):
+        refuse_underpowered(said, planned(said))
+
+
 def test_an_effect_that_no_number_of_starts_would_show_is_told_so() -> None:
     said = subject("0.0001")
     assert planned(said).starts_needed is None
