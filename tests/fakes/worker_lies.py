@@ -213,6 +213,15 @@ worker = Worker(
 )
 """
 
+SHARED_CACHES = """
+import labctl.component.bench as benching
+made = benching.Bench.__init__
+def shared(self, *parts):
+    made(self, *parts)
+    self.candidate_caches = self.control_caches
+benching.Bench.__init__ = shared
+"""
+
 SAME_INPUTS_AGAIN = """
 honest_inputs = inputs
 def stale_inputs(draw, sizes):
@@ -251,6 +260,7 @@ LIES = {
     "hidden_warnings": HIDDEN_WARNINGS,
     "pretended_capture": PRETENDED_CAPTURE,
     "invented_capture": INVENTED_CAPTURE,
+    "shared_caches": SHARED_CACHES,
     "same_inputs_again": SAME_INPUTS_AGAIN,
     "used_at_inert_size": USED_AT_INERT_SIZE,
 }

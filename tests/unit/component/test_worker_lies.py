@@ -25,6 +25,7 @@ FOUND_BY = {
     "constant_digests": "complete_rows",
     "pretended_capture": "microcases",
     "invented_capture": "microcases",
+    "shared_caches": "pointers",
     "same_inputs_again": "complete_rows",
     "used_at_inert_size": "pointers",
 }

@@ -33,6 +33,7 @@ def judge_pointers(findings: Findings, worked: Worked, space: AddressSpace | Non
             "own buffers at an inert size", worked.row_name(inert.row), ((), ()), (inert.owned, inert.row.buffers)
         )
     _judge_apart(findings, worked)
+    _judge_caches(findings, worked)
     _judge_places(findings, worked, space)
 
 
@@ -70,6 +71,30 @@ def _judge_apart(findings: Findings, worked: Worked) -> None:
         findings.equal("storages that overlap", worked.row_name(row), [], _overlaps(both))
 
 
+def _judge_caches(findings: Findings, worked: Worked) -> None:
+    """Each side's caches stay where they are, apart from the other side's and from whatever else lives as long."""
+    first = _caches(worked.rows[0]) if worked.rows else []
+    for row in worked.every_row():
+        sides = [_pointers(first), _pointers(_caches(row))]
+        both = sides[0].keys() & sides[1].keys()  # whether all are there is another gate's question
+        expected, observed = ({name: side[name] for name in sorted(both)} for side in sides)
+        findings.equal("addresses of the caches, as in the first row", worked.row_name(row), expected, observed)
+    living: list[tuple[str, Place]] = [
+        (f"{one.arm} {one.case} {place.name}", place) for one in worked.record.owned for place in one.buffers
+    ]
+    living += [(f"weight {place.name}", place) for place in worked.record.weights_after]
+    findings.equal("storages that overlap those of caches", worked.leg, [], _overlaps([*living, *first]))
+
+
+def _caches(row: RowRecord) -> list[tuple[str, Place]]:
+    sides = [(f"cache {cache.index} of the control", cache.control) for cache in row.caches]
+    return [*sides, *((f"cache {cache.index} of the candidate", cache.candidate) for cache in row.caches)]
+
+
+def _pointers(named: list[tuple[str, Place]]) -> PointerMap:
+    return {name: (place.storage_ptr, place.data_ptr) for name, place in named}
+
+
 def _overlaps(named: list[tuple[str, Place]]) -> list[str]:
     spans = sorted((place.storage_ptr, place.storage_ptr + place.storage_bytes, name) for name, place in named)
     return [f"{one[2]} and {other[2]}" for one, other in pairwise(spans) if other[0] < one[1]]
@@ -94,6 +119,7 @@ def _places(worked: Worked) -> Iterable[tuple[str, Place]]:
         where = worked.row_name(row)
         yield from ((f"{where}, buffer {place.name}", place) for place in row.buffers)
         yield from ((f"{where}, boundary {pair.name}, candidate", pair.candidate) for pair in row.boundaries)
+        yield from ((f"{where}, {name}", place) for name, place in _caches(row))
     for one in worked.record.owned:
         yield from ((f"{worked.leg} {one.arm} {one.case}, buffer {place.name}", place) for place in one.buffers)
     yield from ((f"{worked.leg}, weight {place.name}", place) for place in worked.record.weights_after)

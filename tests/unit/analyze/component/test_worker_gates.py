@@ -144,6 +144,18 @@ def constant_pointers(script: WorkerScript) -> None:
         at.update(data_ptr=at["data_ptr"] + shift, storage_ptr=at["storage_ptr"] + shift)
 
 
+def moved_cache(script: WorkerScript) -> None:
+    at = cache(script)["candidate"]
+    at.update(data_ptr=at["data_ptr"] + 0x1000, storage_ptr=at["storage_ptr"] + 0x1000)
+
+
+def control_cache(script: WorkerScript) -> None:
+    """A worker that shows the control's caches as the candidate's, in every row."""
+    for row in (*script.rows, script.component["microcases"][1]["row"]):
+        for one in row["caches"]:
+            one["candidate"].update({name: one["control"][name] for name in ("data_ptr", "storage_ptr")})
+
+
 def inert_buffers(script: WorkerScript) -> None:
     script.component["microcases"][1].update(owned=script.buffers("no_bias", "wide"))
 
@@ -210,6 +222,8 @@ SPOILS: list[tuple[str, str, Spoil]] = [
     ("pointers", "own buffers at an inert size", inert_buffers),
     ("pointers", "storages that overlap", overlapping_weight),
     ("pointers", "address of the first element", first_element),
+    ("pointers", "addresses of the caches, as in the first row", moved_cache),
+    ("pointers", "storages that overlap those of caches", control_cache),
     ("pointers", "storage", constant_pointers),
     ("weights_unchanged", "digest of the checkpoint after the rows", lambda s: after(s).update(sha256="0" * 64)),
     ("weights_unchanged", "digest of the tensor, drawn again", lambda s: before(s)["tensor"].update(sha256="0" * 64)),
