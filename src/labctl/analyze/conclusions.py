@@ -12,7 +12,7 @@ from fractions import Fraction
 from labctl.analyze.evidence import RunEvidence
 from labctl.analyze.figures import decimal_figure, figure, median
 from labctl.analyze.speeds import RunSpeeds, run_speeds
-from labctl.analyze.statistics.logs import gain_of_log, log_of
+from labctl.analyze.statistics.logs import gain_of_log, log_of, settled
 from labctl.analyze.statistics.permutation import permute_over, permute_starts
 from labctl.analyze.statistics.ranks import MOST_RANKED_ROWS, RankInterval, WalshAverages, median_interval
 from labctl.analyze.statistics.signs import sign_flips
@@ -119,6 +119,7 @@ def _rank_figures(name: str, found: RankInterval | None) -> Iterator[Figure]:
 
 
 def _signed(name: str, log: Fraction | float) -> Iterator[Figure]:
+    log = log if isinstance(log, float) else settled(log)  # a mean of four logs of equal products is 0, not nearly 0
     yield decimal_figure(f"{name}_log", "", _decimal(100 * log), LOG_PERCENT)
     gain = gain_of_log(float(log))
     if math.isfinite(gain):
