@@ -27,7 +27,7 @@ test: $(VENV)/.dev
 	$(BIN)/lint-imports
 	$(BIN)/labctl prereg schema --check
 	$(BIN)/labctl prereg validate campaigns
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2 --dist loadfile # a file's tests share what they run, and most wait for processes
 
 # Every fault at full counts, about an hour on two cores; writes docs/fault-results.md.
 faults: $(VENV)/.dev
