@@ -154,6 +154,7 @@ def conclusions(run: Run) -> list[Doc]:
 
 
 def _log_figure(name: str, log: Fraction) -> Doc:
+    log = exact.settled(log)
     value = exact.LOG.divide(Decimal(100 * log.numerator), Decimal(log.denominator))
     shown = Context(prec=12).plus(value).normalize()
     return {"name": name, "where": "", "value": f"{value:f}", "decimal": f"{shown:f}", "unit": "log percent"}

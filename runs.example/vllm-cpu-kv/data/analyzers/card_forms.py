@@ -118,6 +118,7 @@ COMPONENT: dict[str, Form] = {
         "schema": "labctl/worker-postflight/1", "ended_mono_ns": int, "exit_status": (int, None), "timed_out": bool,
         "stopped_by_us": bool, "killed": NUMBERS, "processes_left": NUMBERS, "shared_memory_left": TEXTS,
         "log_bytes": int, "log_sha256": SHA256, "card": (CARD_STATE, None),
+        "outlived?": NUMBERS,
     },
 }  # fmt: skip
 LINE: dict[str, Form] = {
@@ -145,7 +146,7 @@ PROBE: dict[str, Form] = {
     },
     "postflight.json": {
         "schema": "labctl/probe-postflight/1", "ended_mono_ns": int, "timed_out": bool, "processes_left": NUMBERS,
-        "shared_memory_left": TEXTS, "cards": [CARD_STATE],
+        "shared_memory_left": TEXTS, "cards": [CARD_STATE], "outlived?": NUMBERS,
     },
     "rank.jsonl": tuple({**LINE, "stage": stage, "detail": detail} for stage, detail in STAGES.items()),
     "rank.exit.json": {

@@ -14,6 +14,7 @@ CONDITIONS = {"cpu": "jit_trace", "nvidia": "cuda_graph", "intel": "xpu_graph"}
 MAPPED = re.compile(rb"([0-9a-f]{1,16})-([0-9a-f]{1,16}) [r-][w-][x-][sp-] ")
 OPERAND_BELOW = 1_000_003
 SEED_BITS = 63
+SIDES = ("control", "candidate")
 TELLING_BYTES = 16  # smaller tensors may be zero, or alike in two rows, by chance
 
 
@@ -88,11 +89,26 @@ def _pairs_of(gate: Gate, where: str, row: Doc) -> None:
         digests = [pair[side]["sha256"] for side in ("control", "candidate")]
         is_told = pair["first_difference"] is not None
         gate.same(where, f"{pair['name']}: a first difference", digests[0] != digests[1], is_told)
+        gate.same(where, f"{pair['name']}: place and bits of its difference", [], _difference_faults(pair))
         zeros = [side for side in ("control", "candidate") if _is_zeros(pair[side])]
         gate.same(where, f"{pair['name']}: zeros only", [], zeros)
     both = {(pair["candidate"]["sha256"], pair["challenge_sha256"]) for pair in pairs}
     told = {digest for one in both for digest in one}
     gate.same(where, "digests, plain and challenged, one for one", 2 * len(both), len(told))
+
+
+def _difference_faults(pair: Doc) -> list[str]:
+    """Why a first difference is none that tensors of this form can have; those of two forms have bytes, no place."""
+    first, control, candidate = pair["first_difference"], pair["control"], pair["candidate"]
+    if first is None or any(control[key] != candidate[key] for key in ("shape", "dtype")):
+        return []
+    shape, bits = control["shape"], [first["expected_bits"], first["actual_bits"]]
+    inside = [at < extent for at, extent in zip(first["index"], shape, strict=False)]
+    faults = [] if len(first["index"]) == len(shape) and all(inside) else [f"no element of {shape}: {first['index']}"]
+    digits = 2 * tensors.SIZES.get(control["dtype"], 0)
+    faults += [f"not {digits} digits: {one}" for one in bits if len(one) != digits]
+    faults += ["equal bits"] * (bits[0] == bits[1])
+    return faults + ["more elements than there are"] * (first["differing_elements"] > prod(shape))
 
 
 def _is_zeros(tensor: Doc) -> bool:
@@ -189,9 +205,21 @@ def pointers(gate: Gate, card: Card) -> None:
     lasting += _named(record["weights_after"], "weight ")
     caches = _named([one["tensor"] for one in record["caches"]], "cache ")
     gate.same(card.leg, "storages that overlap", [], tensors.overlapping([*lasting, *caches]))
+    first = _caches(card.rows[0]) if card.rows else []
+    for row in card.all_rows():
+        kept = {name: (at["storage_ptr"], at["data_ptr"]) for name, at in first}
+        told = {name: (at["storage_ptr"], at["data_ptr"]) for name, at in _caches(row)}
+        moved = [name for name in kept.keys() & told.keys() if kept[name] != told[name]]
+        gate.same(card.named(row), "caches that are not where they were in the first row", [], sorted(moved))
+    gate.same(card.leg, "storages that overlap those of caches", [], tensors.overlapping([*lasting, *first]))
     made = [place for row in card.rows for place in row["buffers"]]
+    made += [place for row in card.rows for _, place in _caches(row)]
     made += [pair["candidate"] for row in card.rows for pair in row["boundaries"]]
     _addresses_hold(gate, card, [*made, *(place for _, place in lasting)])
+
+
+def _caches(row: Doc) -> list[tuple[str, Doc]]:
+    return [(f"cache {one['index']} of the {side}", one[side]) for side in SIDES for one in row["caches"]]
 
 
 def _addresses(places: list[Doc]) -> dict[str, tuple[int, int]]:

@@ -43,13 +43,15 @@ def judge(run: CardRun) -> tuple[list[Gate], Doc]:
     proved = {rank: _proved(gates["stages"], run, leg, rank) for rank in readable}
     gates["stages"].knows(readable or None, "probe", "a rank whose records can be read")
     statuses = {rank: _status(leg, rank) for rank in readable}
+    outlived = leg.records.get("postflight.json", {}).get("outlived", [])
+    gates["stages"].same("probe", "processes that ran on after the ranks", [], outlived)
     is_sound = not gates["harness"].misses and not gates["harness"].gaps
     clean = [rank for rank in readable if is_sound and len(proved[rank]) == len(STAGES) and statuses[rank] == 0]
     gates["stages"].note("probe", "ranks", clean_teardowns=len(clean))
     told["clean_teardowns"] = len(clean)
     if is_sound:
         missed = [name for stage, name in STAGES.items() if any(stage not in one for one in proved.values())]
-        is_clean = all(status == 0 for status in statuses.values())
+        is_clean = all(status == 0 for status in statuses.values()) and not outlived
         told["stage_class"] = missed[0] if missed else "pass" if is_clean else "process_exit_failure"
     return list(gates.values()), told
 
@@ -73,6 +75,13 @@ def _harness(gate: Gate, leg: CardRunLeg, order: Doc, readable: list[int]) -> No
     after = leg.records.get("postflight.json")
     if gate.knows(after, "probe", "a record of what was left"):
         gate.same("probe", "what was left", ([], []), (after["processes_left"], after["shared_memory_left"]))
+        gate.same(
+            "probe", "cards afterwards", [], [fault for state in after["cards"] for fault in _changed(leg, state)]
+        )
+    ends = [one for name, one in leg.records.items() if name.startswith("rank-") and "exit_status" in one]
+    if after is not None and "exit.json" in leg.records:
+        clean = sum(one["exit_status"] == 0 for one in ends)
+        gate.same("probe", "ranks that exited with 0", clean, leg.records["exit.json"]["rows_completed"])
     for rank in readable:
         lines, ended, log = (
             leg.lines[f"rank-{rank}.jsonl"],
@@ -90,6 +99,13 @@ def _harness(gate: Gate, leg: CardRunLeg, order: Doc, readable: list[int]) -> No
         gate.same(where, "last words at the end", [], [line for line in lines[:-1] if line["stage"] == "failed"])
         stamps = [line["mono_ns"] for line in lines]
         gate.same(where, "times", sorted(stamps), stamps)
+
+
+def _changed(leg: CardRunLeg, state: Doc) -> list[str]:
+    """In what a card that was looked at again is not a rank's, or not as it was."""
+    ends = [one for name, one in leg.records.items() if name.startswith("rank-") and "visible" in one]
+    seen = next((one["visible"] for one in ends if one["visible"]["cards"] == [state["before"]]), None)
+    return ["no card of a rank"] if seen is None else card_gates.afterwards(state, seen)
 
 
 def _proved(gate: Gate, run: CardRun, leg: CardRunLeg, rank: int) -> list[str]:
@@ -148,6 +164,8 @@ def _identity(gate: Gate, run: CardRun, leg: CardRunLeg, order: Doc) -> None:
     keys = ["ranks", "backend", "collective", "timeouts"]
     gate.same("probe", "work", [said[key] for key in keys], [order[key] for key in keys])
     gate.same("probe", "cards", said["cards"], order["selection"])
+    wanted_limits = (card_gates.limits_of(said["timeouts"]["total_s"], said), run.packet["host"].get("devices"))
+    gate.same("probe", "limits", wanted_limits, card_gates.limits(run, order))
     folder = f"{run.marker['run_dir']}/data/legs/{leg.folder}"
     gate.holds("probe", f"an order for {folder}", is_met=f"/{order['paths']['leg']}".endswith(f"/{folder}"))
     gate.same("probe", "exported files", card_gates.exported(run), order["inputs"])

@@ -45,6 +45,18 @@ def environment_of(run: CardRun, order: Doc, own: Doc) -> dict[str, str]:
     return FIXED | private | passed | own
 
 
+def limits_of(time_s: int, said: Doc) -> list[int | None]:
+    """Registered bounds on seconds, bytes printed and bytes of memory."""
+    memory = said.get("memory_mib")
+    return [time_s, said["log_limit_mib"] << 20, memory << 20 if memory else None]
+
+
+def limits(run: CardRun, order: Doc) -> tuple[list[int | None], Doc | None]:
+    """The bounds of an order, and how cards were looked at, where the host profile says how."""
+    told = [order["limits"][key] for key in ("timeout_s", "log_limit_bytes", "memory_limit_bytes")]
+    return told, order["devices"] if run.packet["host"].get("devices") else None
+
+
 def identity(gate: Gate, run: CardRun, leg: CardRunLeg) -> None:
     """What ran on a card is what was frozen."""
     order, process, seal = (leg.records.get(name) for name in PARTS[:3])
@@ -66,9 +78,9 @@ def identity(gate: Gate, run: CardRun, leg: CardRunLeg) -> None:
     gate.same(name, "work", {key: run.prereg[key] for key in WORK}, order["work"])
     gate.same(
         name,
-        "cards, time limit",
-        (run.prereg["cards"], worker["timeout_s"]),
-        (order["selection"], order["limits"]["timeout_s"]),
+        "cards, limits",
+        (run.prereg["cards"], limits_of(worker["timeout_s"], worker), run.packet["host"].get("devices")),
+        (order["selection"], *limits(run, order)),
     )
     program = f"{order['code']}/labctl/component/run_worker.py"
     ends = [order["interpreter"], "-I", program, f"{order['paths']['leg']}/order.json"]
@@ -83,6 +95,7 @@ def identity(gate: Gate, run: CardRun, leg: CardRunLeg) -> None:
     if after:
         keys = ("exit_status", "timed_out", "killed", "processes_left", "shared_memory_left")
         gate.same(name, "how it ended, what was left", [0, False, [], [], []], [after[key] for key in keys])
+        gate.same(name, "processes that ran on after the worker", [], after.get("outlived", []))
 
 
 def in_turn(gate: Gate, run: CardRun) -> None:
@@ -111,6 +124,8 @@ def linkage(gate: Gate, run: CardRun, leg: CardRunLeg) -> None:
     wanted = (leg.sha256_of("pre-import.json"), leg.sha256_of("rows.jsonl"), len(rows), name, seal["pid"])
     said = tuple(record[key] for key in ("pre_import_sha256", "rows_sha256", "rows", "leg", "pid"))
     gate.same(name, "seal, rows, leg, process of the record", wanted, said)
+    ended = leg.records.get("exit.json") or {"rows_completed": None}
+    gate.same(name, "rows that the leg counted", len(rows), ended["rows_completed"])
     gate.same(name, "ending", "completed", record["ending"]["kind"])
     early = [path for path in seal["mapped_files"] if "libtorch" in path] + ["torch"] * ("torch" in seal["modules"])
     gate.same(name, "torch before the seal", [], early)

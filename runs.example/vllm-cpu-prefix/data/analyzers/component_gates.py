@@ -14,6 +14,7 @@ CONDITIONS = {"cpu": "jit_trace", "nvidia": "cuda_graph", "intel": "xpu_graph"}
 MAPPED = re.compile(rb"([0-9a-f]{1,16})-([0-9a-f]{1,16}) [r-][w-][x-][sp-] ")
 OPERAND_BELOW = 1_000_003
 SEED_BITS = 63
+SIDES = ("control", "candidate")
 TELLING_BYTES = 16  # smaller tensors may be zero, or alike in two rows, by chance
 
 
@@ -204,9 +205,21 @@ def pointers(gate: Gate, card: Card) -> None:
     lasting += _named(record["weights_after"], "weight ")
     caches = _named([one["tensor"] for one in record["caches"]], "cache ")
     gate.same(card.leg, "storages that overlap", [], tensors.overlapping([*lasting, *caches]))
+    first = _caches(card.rows[0]) if card.rows else []
+    for row in card.all_rows():
+        kept = {name: (at["storage_ptr"], at["data_ptr"]) for name, at in first}
+        told = {name: (at["storage_ptr"], at["data_ptr"]) for name, at in _caches(row)}
+        moved = [name for name in kept.keys() & told.keys() if kept[name] != told[name]]
+        gate.same(card.named(row), "caches that are not where they were in the first row", [], sorted(moved))
+    gate.same(card.leg, "storages that overlap those of caches", [], tensors.overlapping([*lasting, *first]))
     made = [place for row in card.rows for place in row["buffers"]]
+    made += [place for row in card.rows for _, place in _caches(row)]
     made += [pair["candidate"] for row in card.rows for pair in row["boundaries"]]
     _addresses_hold(gate, card, [*made, *(place for _, place in lasting)])
+
+
+def _caches(row: Doc) -> list[tuple[str, Doc]]:
+    return [(f"cache {one['index']} of the {side}", one[side]) for side in SIDES for one in row["caches"]]
 
 
 def _addresses(places: list[Doc]) -> dict[str, tuple[int, int]]:
