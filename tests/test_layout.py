@@ -162,12 +162,14 @@ def test_every_page_and_decision_is_listed_and_decisions_are_numbered_once() -> 
 def test_the_examples_name_no_other_place_than_their_own() -> None:
     """Sealed bytes hold paths and host names, so the examples are made in one neutral place."""
     allowed = re.compile(
-        rb"/(srv/labctl|usr|lib|lib64|bin|sbin|etc|proc|sys|dev|run|tmp|v1|health|metrics|version|docs|inference)\b"
+        rb"/(srv/labctl|opt/torch|usr|lib|lib64|bin|sbin|etc|proc|sys|dev|run|tmp|v1|health|metrics|version|docs|inference)\b"
     )
+    coded = re.compile(rb'"[A-Za-z0-9+/]{24,}={0,2}"')  # bytes of tensors, as base64
     found = set()
     for path in sorted((ROOT / "runs.example").rglob("*")):
         if path.is_file() and path.suffix != ".bin":
-            for match in re.finditer(rb"(?<![\w/.}\]:*-])/[a-z][\w.-]*(?:/[\w.-]+)+", path.read_bytes()):
+            text = coded.sub(b'""', path.read_bytes())
+            for match in re.finditer(rb"(?<![\w/.}\]:*-])/[a-z][\w.-]*(?:/[\w.-]+)+", text):
                 if not allowed.match(match[0]):
                     found.add((path.name, match[0][:60]))
     assert not found
