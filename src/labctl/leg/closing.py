@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from labctl.clock import Clock
@@ -53,6 +53,28 @@ def own_log(leg: LegPaths) -> Iterator[None]:
         os.fsync(file)
         os.close(file)
         sync_folder(leg.root)
+
+
+@contextmanager
+def always_ended(end: Callable[[], tuple[Problem, ...]]) -> Iterator[None]:
+    """Whatever happens within this block, what it started is ended and written down.
+
+    Args:
+        end: ends everything, and gives what could not be ended.
+
+    Raises:
+        LegFailed: the block's own failure, with what was left added to it.
+        LeftoverFound: the block went well, and something was left.
+    """
+    try:
+        yield
+    except LegFailed as error:
+        raise type(error)((*error.problems, *end())) from error
+    except BaseException:  # an exit or an interrupt must leave no process behind either; it goes on after that
+        end()
+        raise
+    if left := end():
+        raise LeftoverFound(left)
 
 
 def close_leg(leg: LegPaths, leg_exit: LegExit) -> None:

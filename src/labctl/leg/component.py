@@ -1,6 +1,5 @@
 """Running a component leg: one worker on one card, bounded in time, output and memory, and looked at from outside."""
 
-import contextlib
 import signal
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -9,12 +8,13 @@ from pathlib import Path
 from labctl.clock import Clock
 from labctl.codes import Code
 from labctl.durable import write_once
-from labctl.errors import LeftoverFound, LegFailed, LegInterrupted, Problem, WorkerFailed
+from labctl.errors import LegInterrupted, Problem, WorkerFailed
 from labctl.host.process_facts import SharedSegment, see_process, shared_segments, still_there
 from labctl.host.process_state import address_space, cpus_of, is_paused
 from labctl.host.processes import send_signal
 from labctl.leg.cards import bind_to_card, card_afterwards
 from labctl.leg.children import Child, ChildCommand, Children
+from labctl.leg.closing import always_ended
 from labctl.leg.interruption import Interruption
 from labctl.leg.private_folders import remove_private_folders
 from labctl.leg.progress import Progress
@@ -58,7 +58,7 @@ def run_component_leg(leg: ComponentLeg) -> None:
     before = bind_to_card(leg.order, leg.clock)
     reserve = Reserve.take(leg.leg.root)
     children = Children(leg.clock)
-    with _ending(leg, children, before, reserve):
+    with always_ended(lambda: _ended(leg, children, before, reserve)):
         worker = children.start(_command(leg.order))
         leg.progress.tell("started", pid=worker.identity.pid)
         with leg.interruption.allowed():
@@ -137,20 +137,6 @@ def _last_line(worker: Child) -> str:
     lines = worker.command.log.read_bytes()[-4000:].decode("utf-8", "replace").split("\n")
     last = next((line for line in reversed(lines) if line.strip()), "nothing")
     return f"its last line: {''.join(mark for mark in last if mark.isprintable())[:300]}"
-
-
-@contextlib.contextmanager
-def _ending(leg: ComponentLeg, children: Children, before: Card, reserve: Reserve) -> Iterator[None]:
-    """Whatever happens within, everything is ended and written down."""
-    try:
-        yield
-    except LegFailed as error:
-        raise type(error)((*error.problems, *_ended(leg, children, before, reserve))) from error
-    except BaseException:
-        _ended(leg, children, before, reserve)
-        raise
-    if left := _ended(leg, children, before, reserve):
-        raise LeftoverFound(left)
 
 
 def _ended(leg: ComponentLeg, children: Children, before: Card, reserve: Reserve) -> tuple[Problem, ...]:

@@ -9,8 +9,9 @@ from pathlib import Path
 from labctl.clock import Clock
 from labctl.codes import Code
 from labctl.durable import AppendLog, write_once
-from labctl.errors import LeftoverFound, LegFailed, Problem
+from labctl.errors import LegFailed, Problem
 from labctl.host.idle import sample_telemetry
+from labctl.leg.closing import always_ended
 from labctl.leg.device_memory import Baseline
 from labctl.leg.facts import ReadyFacts, maps_text, process_record, see_last, see_ready
 from labctl.leg.interruption import Interruption, ask_to_end_for_log
@@ -75,17 +76,11 @@ def _server(start: EndpointStart) -> Iterator[ServerProcess]:
         reserve.release()
         raise
     start.progress.tell("started", pid=server.root.pid)
-    try:
-        yield server
-    except LegFailed as error:
-        problems = (*error.problems, *_why(server, error))
-        raise type(error)((*problems, *_ended(start, server, reserve))) from error
-    except BaseException:
-        _ended(start, server, reserve)
-        raise
-    left = _ended(start, server, reserve)
-    if left:
-        raise LeftoverFound(left)
+    with always_ended(lambda: _ended(start, server, reserve)):
+        try:
+            yield server
+        except LegFailed as error:
+            raise type(error)((*error.problems, *_why(server, error))) from error
 
 
 def _ended(start: EndpointStart, server: ServerProcess, reserve: Reserve) -> tuple[Problem, ...]:

@@ -1,6 +1,5 @@
 """Running a probe leg: every rank a process on its card, bounded in time; how far they came is for the analyzers."""
 
-import contextlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -9,13 +8,14 @@ from pathlib import Path
 from labctl.clock import Clock
 from labctl.codes import Code
 from labctl.durable import write_once
-from labctl.errors import LeftoverFound, LegFailed, LegInterrupted, Problem
+from labctl.errors import LegInterrupted, Problem
 from labctl.host.devices.affinity import allowed_cpus, apply_affinity
 from labctl.host.devices.discovery import discover_filtered, reader_of, require_only
 from labctl.host.devices.occupancy import require_free
 from labctl.host.process_facts import SharedSegment, shared_segments, still_there
 from labctl.leg.cards import rank_card_afterwards
 from labctl.leg.children import Child, ChildCommand, Children
+from labctl.leg.closing import always_ended
 from labctl.leg.interruption import Interruption
 from labctl.leg.private_folders import remove_private_folders
 from labctl.leg.progress import Progress
@@ -59,7 +59,7 @@ def run_probe_leg(leg: ProbeLeg) -> None:
     _see_cards(leg)
     reserve = Reserve.take(leg.leg.root)
     children = Children(leg.clock)
-    with _ending(leg, children, reserve):
+    with always_ended(lambda: _ended(leg, children, reserve)):
         for rank in range(leg.order.ranks):
             apply_affinity(leg.order.cards[rank])  # the child inherits it
             children.start(_command(leg.order, rank))
@@ -113,20 +113,6 @@ def _require_short_log(leg: ProbeLeg, child: Child) -> None:
         expected = f"at most {leg.order.limits.log_limit_bytes} bytes printed"
         where = f"rank in {child.command.log.name}"
         raise LegInterrupted(Problem(Code.LOG_LIMIT, where, expected, "more", "read its log"))
-
-
-@contextlib.contextmanager
-def _ending(leg: ProbeLeg, children: Children, reserve: Reserve) -> Iterator[None]:
-    """Whatever happens within, everything is ended and written down."""
-    try:
-        yield
-    except LegFailed as error:
-        raise type(error)((*error.problems, *_ended(leg, children, reserve))) from error
-    except BaseException:
-        _ended(leg, children, reserve)
-        raise
-    if left := _ended(leg, children, reserve):
-        raise LeftoverFound(left)
 
 
 def _ended(leg: ProbeLeg, children: Children, reserve: Reserve) -> tuple[Problem, ...]:
