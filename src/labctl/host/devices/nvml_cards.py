@@ -14,25 +14,25 @@ class PciFacts(Protocol):
     """What NVML says of a card's place."""
 
     @property
-    def busId(self) -> str | bytes: ...  # noqa: N802, D102 (NVML's name)
+    def busId(self) -> str | bytes: ...
 
 
 class MemoryFacts(Protocol):
     """What NVML says of a card's memory."""
 
     @property
-    def total(self) -> int: ...  # noqa: D102
+    def total(self) -> int: ...
     @property
-    def used(self) -> int: ...  # noqa: D102
+    def used(self) -> int: ...
 
 
 class ProcessFacts(Protocol):
     """What NVML says of a process on a card."""
 
     @property
-    def pid(self) -> int: ...  # noqa: D102
+    def pid(self) -> int: ...
     @property
-    def usedGpuMemory(self) -> int | None: ...  # noqa: N802, D102 (NVML's name)
+    def usedGpuMemory(self) -> int | None: ...
 
 
 class Nvml(Protocol):
@@ -40,21 +40,21 @@ class Nvml(Protocol):
 
     NVMLError: type[Exception]
 
-    def nvmlInit(self) -> object: ...  # noqa: N802, D102
-    def nvmlShutdown(self) -> object: ...  # noqa: N802, D102
-    def nvmlSystemGetDriverVersion(self) -> str | bytes: ...  # noqa: N802, D102
-    def nvmlSystemGetNVMLVersion(self) -> str | bytes: ...  # noqa: N802, D102
-    def nvmlSystemGetProcessName(self, pid: int) -> str | bytes: ...  # noqa: N802, D102
-    def nvmlDeviceGetCount(self) -> int: ...  # noqa: N802, D102
-    def nvmlDeviceGetHandleByIndex(self, index: int) -> object: ...  # noqa: N802, D102
-    def nvmlDeviceGetUUID(self, handle: object) -> str | bytes: ...  # noqa: N802, D102
-    def nvmlDeviceGetName(self, handle: object) -> str | bytes: ...  # noqa: N802, D102
-    def nvmlDeviceGetMinorNumber(self, handle: object) -> int: ...  # noqa: N802, D102
-    def nvmlDeviceGetPciInfo(self, handle: object) -> PciFacts: ...  # noqa: N802, D102
-    def nvmlDeviceGetMemoryInfo(self, handle: object) -> MemoryFacts: ...  # noqa: N802, D102
-    def nvmlDeviceGetMigMode(self, handle: object) -> Sequence[int]: ...  # noqa: N802, D102
-    def nvmlDeviceGetComputeRunningProcesses(self, handle: object) -> Sequence[ProcessFacts]: ...  # noqa: N802, D102
-    def nvmlDeviceGetGraphicsRunningProcesses(self, handle: object) -> Sequence[ProcessFacts]: ...  # noqa: N802, D102
+    def nvmlInit(self) -> object: ...
+    def nvmlShutdown(self) -> object: ...
+    def nvmlSystemGetDriverVersion(self) -> str | bytes: ...
+    def nvmlSystemGetNVMLVersion(self) -> str | bytes: ...
+    def nvmlSystemGetProcessName(self, pid: int) -> str | bytes: ...
+    def nvmlDeviceGetCount(self) -> int: ...
+    def nvmlDeviceGetHandleByIndex(self, index: int) -> object: ...
+    def nvmlDeviceGetUUID(self, handle: object) -> str | bytes: ...
+    def nvmlDeviceGetName(self, handle: object) -> str | bytes: ...
+    def nvmlDeviceGetMinorNumber(self, handle: object) -> int: ...
+    def nvmlDeviceGetPciInfo(self, handle: object) -> PciFacts: ...
+    def nvmlDeviceGetMemoryInfo(self, handle: object) -> MemoryFacts: ...
+    def nvmlDeviceGetMigMode(self, handle: object) -> Sequence[int]: ...
+    def nvmlDeviceGetComputeRunningProcesses(self, handle: object) -> Sequence[ProcessFacts]: ...
+    def nvmlDeviceGetGraphicsRunningProcesses(self, handle: object) -> Sequence[ProcessFacts]: ...
 
 
 def main() -> int:
