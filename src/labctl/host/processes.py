@@ -143,4 +143,6 @@ def _stat(pid: int) -> _Stat | None:
         return None
     # The second field is the program's name in parentheses and may hold anything, parentheses included.
     fields = data[data.rindex(b")") + 2 :].split()
-    return _Stat(ProcessIdentity(pid, int(fields[19])), int(fields[1]), fields[0] in {b"Z", b"X"})
+    # A process whose first thread is over shows as a zombie while its other threads run on, or are still ending.
+    is_zombie = fields[0] in {b"Z", b"X"} and int(fields[17]) <= 1
+    return _Stat(ProcessIdentity(pid, int(fields[19])), int(fields[1]), is_zombie)

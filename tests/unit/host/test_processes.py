@@ -4,6 +4,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -22,6 +23,11 @@ from labctl.host.processes import (
 )
 
 CHILD_WITH_CHILD = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'input()'])"
+FIRST_THREAD_ENDS = (
+    "import ctypes, threading, time\n"
+    "threading.Thread(target=time.sleep, args=(60,)).start()\n"
+    "ctypes.CDLL(None).syscall(60, 0)\n"  # exit, which ends this thread alone; x86-64's number
+)
 NEVER_A_PID = 2**22 + 1
 
 
@@ -61,6 +67,20 @@ def test_a_process_that_has_ended_is_not_running_even_before_it_is_reaped(sleepe
     assert send_signal(process, signal.SIGTERM) is False
     reap_adopted({sleeper.pid})
     assert identity_of_unreaped(sleeper.pid) == process
+
+
+def test_a_process_whose_first_thread_has_ended_runs_as_long_as_another_does() -> None:
+    with subprocess.Popen([sys.executable, "-c", FIRST_THREAD_ENDS]) as process:
+        stat = Path(f"/proc/{process.pid}/stat")
+        while stat.read_text().rsplit(") ", 1)[1].split()[0] != "Z":
+            time.sleep(0.01)
+        identity = identity_of_unreaped(process.pid)
+        assert process.poll() is None
+        assert is_running(identity)
+        assert identity in descendants(os.getpid())
+        assert send_signal(identity, signal.SIGKILL) is True
+        assert process.wait(5) == -signal.SIGKILL
+        assert not is_running(identity)
 
 
 def test_nobody_is_nobody() -> None:
