@@ -23,6 +23,7 @@ from labctl.rundir import LegPaths
 BEAT_NS = 1_000_000_000
 TAIL_BYTES = 4000
 RECORD_LIMIT_BYTES = 1 << 20
+LEG_ENVIRONMENT = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"}
 
 
 @dataclass(slots=True)
@@ -69,6 +70,11 @@ def bytecode_folder(scratch: Path) -> Path:
     return scratch / "pycache"
 
 
+def leg_command(scratch: Path) -> list[str]:
+    """How the program of a leg is started, up to its order."""
+    return [sys.executable, "-I", "-P", "-X", f"pycache_prefix={bytecode_folder(scratch)}", "-m", "labctl.leg"]
+
+
 def wait(seconds: int, watch: LegWatch) -> None:
     """The registered wait between two starts; a stop request ends it early."""
     end_ns = watch.clock.monotonic_ns() + seconds * 1_000_000_000
@@ -77,14 +83,13 @@ def wait(seconds: int, watch: LegWatch) -> None:
 
 
 def _start(files: LegPaths, scratch: Path, errors: IO[bytes]) -> "subprocess.Popen[bytes]":
-    cache = f"pycache_prefix={bytecode_folder(scratch)}"
     return subprocess.Popen(
-        [sys.executable, "-I", "-P", "-X", cache, "-m", "labctl.leg", str(files.order)],
+        [*leg_command(scratch), str(files.order)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=errors,
         cwd=scratch,
-        env={"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"},
+        env=LEG_ENVIRONMENT,
         start_new_session=True,
     )
 

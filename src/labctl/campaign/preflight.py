@@ -1,6 +1,9 @@
 """Preflight: everything that can be checked without side effects, before the marker; every fault at once."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 from labctl.campaign.checks import PreflightRequest, every_look
+from labctl.campaign.leg_trial import leg_trial_look
 from labctl.campaign.look import Look
 from labctl.campaign.storage_checks import existing, root_folders
 from labctl.errors import PreflightFailed
@@ -10,14 +13,17 @@ from labctl.records.marker import Finding, PreflightPassed
 
 
 def run_preflight(request: PreflightRequest) -> PreflightPassed:
-    """Look at everything; start nothing.
+    """Look at everything; start nothing of the campaign.
 
     Raises:
         PreflightFailed: with every check that does not hold.
     """
     packet, repository = request.reviewed.packet, request.roots.repository
     looks = tuple(every_look(request))
-    drift = verify_packet_in_place(packet, repository, request.announce)
+    with ThreadPoolExecutor(max_workers=1) as beside:  # after the load was measured, and in processes of its own
+        trial = beside.submit(leg_trial_look, request.scratch)
+        drift = verify_packet_in_place(packet, repository, request.announce)
+    looks = (*looks, trial.result())
     failed = [*(look.problem("preflight") for look in looks if not look.is_met), *drift]
     if failed:
         raise PreflightFailed(failed)

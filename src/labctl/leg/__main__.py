@@ -4,6 +4,7 @@ Standard input is the lifeline: a byte a second, or the leg ends. Standard outpu
 is 0 for a completed leg, 3 when nothing was started, 4 for a failed leg; the records in the leg's folder say more.
 """
 
+import os
 import sys
 from pathlib import Path
 
@@ -45,4 +46,6 @@ def _work(opened: OpenedOrder) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    status = main(sys.argv[1:])
+    sys.stderr.flush()
+    os._exit(status)  # taking the interpreter down would keep the controller waiting, and nothing is left to be done

@@ -11,7 +11,7 @@ from labctl.codes import Code
 from labctl.durable import make_folder, write_once
 from labctl.errors import Problem, StreamBroken
 from labctl.frozen import FrozenModel, SafeName
-from labctl.measure.client import Loopback, RowFiles, RowRequest, UrlPath, fetch_bytes, measure_row
+from labctl.measure.client import Loopback, RowFiles, RowRequest, UrlPath, fetch_bytes, heap_kept, measure_row
 from labctl.measure.wire import RowLimits, Seconds, kernel_stamps_held
 from labctl.records.wire import Port, RowClosed
 from labctl.rundir import LegPaths
@@ -62,7 +62,7 @@ def measure_prompts(
         Refused: a file exists already (EXISTS).
         BrokenEvidence: a file could not be written (WRITE_FAILED).
     """
-    with kernel_stamps_held():
+    with kernel_stamps_held(), heap_kept():
         write_once(leg.metrics_before, _metrics(plan))
         make_folder(leg.wire)
         for row in range(1, len(plan.requests) + 1):
