@@ -20,6 +20,7 @@ demo-cards: $(VENV)/.dev
 	scripts/demo.sh campaigns/context-kv/cpu.yaml
 	scripts/demo.sh campaigns/probe/cpu.yaml
 
+# Two workers, as most tests wait for processes; by file, as a file's tests share what they run; the slow folders first.
 test: $(VENV)/.dev
 	$(BIN)/ruff format --check $(CHECKED)
 	$(BIN)/ruff check $(CHECKED)
@@ -27,7 +28,7 @@ test: $(VENV)/.dev
 	$(BIN)/lint-imports
 	$(BIN)/labctl prereg schema --check
 	$(BIN)/labctl prereg validate campaigns
-	$(BIN)/pytest -n 2 --dist loadfile # a file's tests share what they run, and most wait for processes
+	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 # Every fault at full counts, about an hour on two cores; writes docs/fault-results.md.
 faults: $(VENV)/.dev

@@ -1,4 +1,4 @@
-"""Running a leg: who adopts orphans, and who dies with its parent (prctl, Linux)."""
+"""Running a leg: what processes take over from their parent, who adopts orphans, who dies with its parent (Linux)."""
 
 import ctypes
 import os
@@ -33,6 +33,14 @@ def die_with_parent(parent_pid: int, death_signal: signal.Signals) -> None:
     _prctl(PR_SET_PDEATHSIG, death_signal)
     if os.getppid() != parent_pid:
         os._exit(128 + death_signal)
+
+
+def heed_every_signal() -> None:
+    """Undo what `nohup` or a shell's `&` had this process ignore: a start is the same however labctl was started."""
+    for number in signal.valid_signals():
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
 
 def _prctl(option: int, value: int) -> None:

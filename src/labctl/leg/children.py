@@ -13,7 +13,7 @@ from labctl.codes import Code
 from labctl.digest import sha256_file
 from labctl.durable import FILE_MODE, open_once, sync_folder
 from labctl.errors import Problem, WorkerFailed
-from labctl.host.parentage import die_with_parent
+from labctl.host.parentage import die_with_parent, heed_every_signal
 from labctl.host.process_facts import see_process
 from labctl.host.processes import (
     ProcessIdentity,
@@ -167,6 +167,7 @@ def _spawn(command: ChildCommand, log: int) -> "subprocess.Popen[bytes]":
 
     def prepare() -> None:
         die_with_parent(parent_pid, signal.SIGKILL)
+        heed_every_signal()
         if command.memory_limit_bytes is not None:
             resource.setrlimit(resource.RLIMIT_DATA, (command.memory_limit_bytes, command.memory_limit_bytes))
 

@@ -11,7 +11,7 @@ from labctl.clock import Clock
 from labctl.codes import Code
 from labctl.errors import Problem, ServerNotReady
 from labctl.frozen import FrozenModel
-from labctl.host.parentage import die_with_parent
+from labctl.host.parentage import die_with_parent, heed_every_signal
 from labctl.host.processes import (
     ProcessIdentity,
     descendants,
@@ -146,6 +146,7 @@ def _spawn(command: ServerCommand, output: int) -> "subprocess.Popen[bytes]":
 
     def prepare() -> None:
         die_with_parent(parent_pid, signal.SIGKILL)
+        heed_every_signal()
 
     return subprocess.Popen(
         command.argv,

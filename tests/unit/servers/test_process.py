@@ -112,7 +112,11 @@ def descriptors_of(pid: int) -> list[int]:
     return sorted(int(entry.name) for entry in Path(f"/proc/{pid}/fd").iterdir())
 
 
-def test_no_signal_is_ignored_from_the_start(tmp_path: Path) -> None:
-    with started(tmp_path, sys.executable, "-I", "-c", SIGNALS) as server:
-        await_text(server, "\n")
+def test_no_signal_is_ignored_from_the_start_even_under_nohup(tmp_path: Path) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with started(tmp_path, sys.executable, "-I", "-c", SIGNALS) as server:
+            await_text(server, "\n")
+    finally:
+        signal.signal(signal.SIGHUP, before)
     assert server.log.last_line == "['SIGPIPE', 'SIGXFSZ']"  # what Python itself ignores
