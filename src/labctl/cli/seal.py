@@ -14,6 +14,16 @@ app = typer.Typer(name="seal", help="Verify a sealed run, or seal a killed one a
 Run = Annotated[str, typer.Argument(help="The folder or the name of a run.", metavar="RUN")]
 
 
+def _require_run(folder: Path) -> None:
+    from labctl.codes import Code
+    from labctl.errors import Problem, SealInvalid
+    from labctl.rundir import MANIFEST, SEAL, RunPaths
+
+    if not any(os.path.lexists(path) for path in (folder / MANIFEST, folder / SEAL, RunPaths(folder).data)):
+        got, do = "a folder with no part of one", "name the folder or the name of a run; see `labctl runs list`"
+        raise SealInvalid(Problem(Code.UNSEALED, str(folder), "a sealed run", got, do))
+
+
 @app.command()
 def verify(
     named: Run,
@@ -30,6 +40,7 @@ def verify(
 
     run = run_named(named)
     try:
+        _require_run(run)
         sealed = open_sealed_run(run)
         places = (AuthorizationPaths(authorization),) if authorization else authorizations_here(Path.cwd())
         witness = require_witnessed(sealed, places)
