@@ -1,4 +1,5 @@
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,24 @@ def test_nothing_expected_is_nothing_scored(sound: RunEvidence) -> None:
 
 def test_an_expectation_without_every_start_is_not_measured(sound: RunEvidence) -> None:
     assert expectation_of(replace(sound, legs=sound.legs[:1])).endswith("not measured")
+
+
+@pytest.mark.parametrize(
+    ("bounds", "came"),
+    [
+        (("4", "5"), "as expected"),
+        (("5", "6"), "as expected"),
+        (("5", "5"), "as expected"),
+        (("5.0001", "6"), "below it"),
+        (("4", "4.9999"), "above it"),
+    ],
+)
+def test_a_gain_exactly_on_a_bound_is_as_expected(
+    sound: RunEvidence, monkeypatch: pytest.MonkeyPatch, bounds: tuple[str, str], came: str
+) -> None:
+    monkeypatch.setattr("labctl.analyze.remarks.overall_gain_percent", lambda *_: Fraction(5))
+    said = expectation_of(with_packet(sound, expectation={"effect_percent": bounds}))
+    assert said.endswith(f"measured 5 %: {came}")
 
 
 def test_the_headline_metric_is_the_decisions_then_the_pairs_then_the_conventional(sound: RunEvidence) -> None:
