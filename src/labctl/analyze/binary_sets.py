@@ -33,7 +33,7 @@ def read_binary_sets(reader: RecordReader, packet: EndpointPacket) -> dict[str, 
     keys = treatment.manifests() if isinstance(treatment, BinariesTreatment) else ()
     texts = {key: reader.bytes_of(f"packet/inputs/{binaries_role(key)}", because=None) or b"" for key in keys}
     return {
-        key: frozenset(line[DIGEST_AND_SPACES:] for line in data.decode("utf-8", "replace").splitlines() if line)
+        key: frozenset(line[DIGEST_AND_SPACES:] for line in data.decode("utf-8", "replace").split("\n") if line)
         for key, data in texts.items()
     }
 
@@ -48,7 +48,7 @@ def mapped_set(evidence: RunEvidence, leg: LegEvidence) -> MappedSet | None:
         return None
     listed = evidence.binary_sets.get(key, frozenset())
     names = {PurePosixPath(path).name for path in listed}
-    mapped = sorted({line.split("\t", 1)[0] for line in leg.maps})
+    mapped = sorted({line.rpartition("\t")[0] for line in leg.maps})
     inside = [path for path in mapped if path.startswith(f"{folder}/")]
     own = [path for path in inside if path.removeprefix(f"{folder}/") in listed]
     others = [path for path in mapped if path not in inside and PurePosixPath(path).name in names]

@@ -60,7 +60,7 @@ def leg_manifest_problems(files: EvidenceFiles, folder: str) -> tuple[str | None
     }
     if data == manifest_lines(found):
         return sha256_hex(data), []
-    listed = {line[66:]: line[:64] for line in data.decode("utf-8", "replace").splitlines()}
+    listed = {line[66:]: line[:64] for line in data.decode("utf-8", "replace").split("\n") if line}
     problems = [
         _mismatch(f"{prefix}{name}", listed.get(name), found.get(name))
         for name in sorted({*found, *listed})

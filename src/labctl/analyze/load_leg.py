@@ -45,15 +45,10 @@ def load_leg(reader: RecordReader, evidence: RunEvidence, index: int) -> LegEvid
         after=reader.counters(f"{at}/metrics-after.prom", evidence.engine, because=because),
         log=reader.bytes_of(f"{at}/server.log", because=because),
         telemetry=reader.bytes_of(f"{at}/telemetry.jsonl", because=None),
-        maps=_maps(reader, at, because),
+        maps=reader.lines_of(f"{at}/maps.txt", because=because),
         wires=wires,
         rows=_rows(wires),
     )
-
-
-def _maps(reader: RecordReader, at: str, because: str | None) -> tuple[str, ...] | None:
-    data = reader.bytes_of(f"{at}/maps.txt", because=because)
-    return None if data is None else tuple(data.decode("utf-8", "backslashreplace").splitlines())
 
 
 def _wires(reader: RecordReader, at: str) -> tuple[WireRow, ...]:

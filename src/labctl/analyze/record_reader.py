@@ -39,6 +39,11 @@ class RecordReader:
             )
         return None
 
+    def lines_of(self, name: str, *, because: str | None) -> tuple[str, ...] | None:
+        """The lines of a file as `bytes_of` gives them; only a line feed ends a line, as a path may hold the others."""
+        data = self.bytes_of(name, because=because)
+        return None if data is None else tuple(data.decode("utf-8", "backslashreplace").removesuffix("\n").split("\n"))
+
     def record(self, name: str, model: type[ModelT], *, because: str | None) -> ModelT | None:
         """One record, or None where it is absent or malformed."""
         data = self.bytes_of(name, because=because)

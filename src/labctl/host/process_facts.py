@@ -61,7 +61,7 @@ def see_process(process: ProcessIdentity, allowed: Collection[str]) -> ProcessSe
 def mapped_files(process: ProcessIdentity) -> frozenset[Mapping]:
     """The files that a process has mapped; empty when it has ended."""
     try:
-        lines = (PROC / str(process.pid) / "maps").read_bytes().splitlines()
+        lines = (PROC / str(process.pid) / "maps").read_bytes().split(b"\n")
     except (FileNotFoundError, ProcessLookupError):
         return frozenset()
     return frozenset(mapping for line in lines if (mapping := _mapping(line)) is not None)

@@ -69,6 +69,8 @@ class NamedFiles(Generic[PreregistrationT]):
         if got is not None:
             where = self.preregistration.places.of_value(key)
             expected, do = f"a file below {self.root.name}/", "correct the path, or write the file"
+            if (self.preregistration.path.parent / name).exists():  # so it lies beside the others, and not in a folder
+                do = "give the campaign file a folder of its own: its paths start at the folder above"
             self.problems.append(Problem(Code.BAD_PATH, where, expected, f"{name}, where there is {got}", do))
         return got is None
 

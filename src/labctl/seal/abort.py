@@ -116,7 +116,8 @@ def _start_ticks(pid: int) -> int | None:
         after_name = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
         return None
-    return None if after_name[0] in ("Z", "X") else int(after_name[19])
+    is_over = after_name[0] in ("Z", "X") and int(after_name[17]) <= 1  # its first thread may end before the others
+    return None if is_over else int(after_name[19])
 
 
 def _close_payload(paths: RunPaths, abortion: Abortion) -> None:

@@ -43,7 +43,6 @@ def load_card_leg(reader: RecordReader, head: LegHead) -> CardLeg:
     """The leg whose head was read."""
     at, because = f"legs/{head.folder}", head.because
     rows = reader.bytes_of(f"{at}/rows.jsonl", because=because)
-    maps = reader.bytes_of(f"{at}/maps.txt", because=because)
     reader.bytes_of(f"{at}/leg.log", because=because)
     return CardLeg(
         **{field.name: getattr(head, field.name) for field in fields(head)},
@@ -58,7 +57,7 @@ def load_card_leg(reader: RecordReader, head: LegHead) -> CardLeg:
         rows_sha256=None if rows is None else sha256_hex(rows),
         component=reader.record(f"{at}/component.json", ComponentRecord, because=because),
         log=reader.bytes_of(f"{at}/worker.log", because=because),
-        maps=None if maps is None else tuple(maps.decode("utf-8", "backslashreplace").splitlines()),
+        maps=reader.lines_of(f"{at}/maps.txt", because=because),
     )
 
 

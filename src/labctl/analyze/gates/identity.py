@@ -145,7 +145,7 @@ def mapped_files(leg: LegEvidence) -> frozenset[str] | None:
     if leg.maps is None or leg.order is None:
         return None
     own = (f"{leg.order.paths.scratch}/", *TRANSIENT_MAPPINGS)
-    paths = (line.split("\t", 1)[0] for line in leg.maps)
+    paths = (line.rpartition("\t")[0] for line in leg.maps)
     return frozenset(path for path in paths if path and not path.startswith(own) and not path.endswith(" (deleted)"))
 
 

@@ -54,7 +54,7 @@ def _flat(nodes: Any) -> Iterator[Node]:  # noqa: ANN401 (a parsed expression ha
             yield kind, argument
 
 
-def _every(nodes: Any) -> Iterator[Node]:  # noqa: ANN401
+def _every(nodes: Any) -> Iterator[Node]:  # noqa: ANN401 (the parser's own)
     """Every node, at any depth."""
     for node in nodes:
         yield node

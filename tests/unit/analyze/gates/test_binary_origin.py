@@ -69,6 +69,10 @@ SPOILS: list[Spoil] = [
     mapped("B", "/opt/sets/page32/libattn.so", "/build/tree/libattn.so"),
     mapped("A", "/opt/sets/page64/libattn.so", "/opt/sets/page64/libother.so"),
     mapped("A", "/opt/sets/page64/libattn.so", "/elsewhere/libmore.so"),
+    # one path, however it is spelt: only a line feed ends a line of the list, and only the last tab ends its path
+    mapped("B", "/build/a\x0b/opt/sets/page32/libattn.so"),
+    mapped("B", "/build/a\u2028/opt/sets/page32/libattn.so"),
+    mapped("B", "/opt/sets/page32/libattn.so\t/build/tree"),
     from_folder("B", FOLDERS["A"]),
 ]
 

@@ -82,6 +82,7 @@ SPOILS: list[tuple[str, Spoil]] = [
     ("identity", lambda b: process(b, "B2", roots_after=[11])),
     ("identity", lambda b: b.leg("B2").rows.__getitem__(1).__setattr__("model", "another")),
     ("identity", lambda b: setattr(b.leg("B2"), "maps", b"/usr/lib/libc.so.6\t1 1\n/other/libm.so.6\t1 2\n")),
+    ("identity", lambda b: setattr(b.leg("B2"), "maps", b.leg("B2").maps.replace(b"\n", b"\x0b", 1))),
     ("identity", lambda b: put(b, "B2", process_start_time=1_800_000_009.0)),
     ("identity", lambda b: record(b, "B2", "postflight.json", processes_left=[60])),
     ("identity", lambda b: record(b, "B2", "postflight.json", stop_signal_mono_ns=5)),
