@@ -47,13 +47,13 @@ def _binary_origin(gate: Gate, run: Run) -> None:
     treatment, folders = run.prereg["treatment"] or {}, {"A": set[str](), "B": set[str]()}
     for leg in run.legs if "binaries" in treatment else ():
         key = treatment["control" if leg.name[0] == "A" else "candidate"]
-        lines = run.files.get(f"packet/inputs/binaries-{key}.sha256", b"").decode("utf-8", "replace").splitlines()
+        lines = run.files.get(f"packet/inputs/binaries-{key}.sha256", b"").decode("utf-8", "replace").split("\n")
         listed = {line[66:] for line in lines if line}
         folder = run.start_values(leg.order).get("{binaries}") if leg.order and leg.maps is not None else None
         if gate.knows(folder, leg.name, "a folder of compiled files, or a list of maps"):
             folders[leg.name[0]].add(folder)
             text = (leg.maps or b"").decode("utf-8", "backslashreplace")
-            mapped = {line.split("\t")[0] for line in text.splitlines()}
+            mapped = {line.rpartition("\t")[0] for line in text.split("\n")}
             inside = {path.removeprefix(f"{folder}/") for path in mapped if path.startswith(f"{folder}/")}
             others = {path for path in mapped if not path.startswith(f"{folder}/")}
             names = {path.rpartition("/")[2] for path in listed}
@@ -210,7 +210,7 @@ def _mapped_files(leg: Leg) -> set[str] | None:
     if leg.order is None or leg.maps is None:
         return None
     own = (f"{leg.order['paths']['scratch']}/", "/dev/", "/memfd:", "[")
-    paths = {line.split("\t")[0] for line in leg.maps.decode("utf-8", "backslashreplace").splitlines()}
+    paths = {line.rpartition("\t")[0] for line in leg.maps.decode("utf-8", "backslashreplace").split("\n")}
     return {path for path in paths if path and not path.startswith(own) and not path.endswith(" (deleted)")}
 
 

@@ -245,8 +245,8 @@ class Run:
         if (manifest := self._take(f"{at}leg-manifest-sha256.txt", "")) is not None:
             del below["leg-manifest-sha256.txt"]
             found = manifest_of({name: self.files[path] for name, path in below.items()})
-            changed = set(found.decode().splitlines()) ^ set(manifest.decode("latin-1").splitlines())
-            names = sorted({line[66:] for line in changed}) or ([] if found == manifest else ["leg manifest"])
+            changed = set(found.decode().split("\n")) ^ set(manifest.decode("latin-1").split("\n"))
+            names = sorted({line[66:] for line in changed if line}) or ([] if found == manifest else ["leg manifest"])
             self.problems += [problem("DIGEST_MISMATCH", f"data/{at}{name}", "its digest", "another") for name in names]
             leg.manifest_sha256 = None if names and self.was_cut_short(leg) else sha256(manifest)
         leg.exit = self._record(f"{at}exit.json", "closed" if leg.manifest_sha256 else "")

@@ -11,7 +11,7 @@ from .gate_findings import Gate
 from .sealed_files import Doc, sha256
 
 CONDITIONS = {"cpu": "jit_trace", "nvidia": "cuda_graph", "intel": "xpu_graph"}
-MAPPED = re.compile(rb"([0-9a-f]{1,16})-([0-9a-f]{1,16}) [r-][w-][x-][sp-] ")
+MAPPED = re.compile(rb"(?m)^([0-9a-f]{1,16})-([0-9a-f]{1,16}) [r-][w-][x-][sp-] ")
 OPERAND_BELOW = 1_000_003
 SEED_BITS = 63
 SIDES = ("control", "candidate")

@@ -40,7 +40,7 @@ def canonical(value: object) -> bytes:
     return text.encode() + b"\n"
 
 
-def parse_json(data: bytes, pairs: Callable[[list[tuple[str, object]]], Doc] | None = None) -> Any:  # noqa: ANN401
+def parse_json(data: bytes, pairs: Callable[[list[tuple[str, object]]], Doc] | None = None) -> Any:  # noqa: ANN401 (any JSON)
     """A value without NaN, infinity or lone surrogates, else a ValueError; what a server sent may have equal keys."""
     try:
         value = json.loads(data.decode(), object_pairs_hook=pairs, parse_constant=finite, parse_float=finite)

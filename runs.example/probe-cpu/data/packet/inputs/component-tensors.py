@@ -3,6 +3,7 @@
 import ctypes
 import hashlib
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any
 
 import torch
@@ -23,7 +24,7 @@ def place_record(name: str, tensor: Tensor) -> Record:
         "shape": list(tensor.shape),
         "stride": list(tensor.stride()),
         "dtype": dtype_name(tensor.dtype),
-        "device": str(tensor.device),
+        "device": device_name(tensor.device),
         "storage_offset": tensor.storage_offset(),
         "data_ptr": tensor.data_ptr(),
         "storage_ptr": storage.data_ptr(),
@@ -78,10 +79,9 @@ def challenged_record(name: str, tensor: Tensor, snapshot: Tensor, challenge: by
 
 def raw_bytes(snapshot: Tensor) -> memoryview:
     """The raw bytes of a contiguous host tensor, in place."""
-    size = snapshot.numel() * snapshot.element_size()
-    if size == 0:
+    if snapshot.nbytes == 0:
         return memoryview(b"")
-    return memoryview((ctypes.c_ubyte * size).from_address(snapshot.data_ptr()))
+    return memoryview((ctypes.c_ubyte * snapshot.nbytes).from_address(snapshot.data_ptr()))
 
 
 def from_bytes(data: bytes, dtype: torch.dtype, shape: Iterable[int]) -> Tensor:
@@ -112,10 +112,8 @@ class KnownTensors:
 
 def same_bits(one: Tensor, other: Tensor) -> bool:
     """Whether two contiguous host tensors hold the same bytes; NaN and signed zero are bits too."""
-    size = one.numel() * one.element_size()
-    if size != other.numel() * other.element_size():
-        return False
-    return bool(_LIBC.memcmp(one.data_ptr(), other.data_ptr(), size) == 0)
+    size = one.nbytes
+    return size == other.nbytes and bool(_LIBC.memcmp(one.data_ptr(), other.data_ptr(), size) == 0)
 
 
 def first_difference(control: Tensor, candidate: Tensor) -> Record | None:
@@ -136,13 +134,20 @@ def first_difference(control: Tensor, candidate: Tensor) -> Record | None:
     }
 
 
+@cache
 def dtype_name(dtype: torch.dtype) -> str:
     """The type's name without `torch.`."""
     return str(dtype).partition(".")[2]
 
 
+@cache
+def device_name(device: torch.device) -> str:
+    """The device's type, and its number where it has one."""
+    return str(device)
+
+
 def _content(place: Record, snapshot: Tensor, sha256: str) -> Record:
-    place["bytes"] = snapshot.numel() * snapshot.element_size()
+    place["bytes"] = snapshot.nbytes
     place["sha256"] = sha256
     return place
 

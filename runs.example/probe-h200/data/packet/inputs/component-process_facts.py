@@ -25,7 +25,7 @@ def boot_id() -> str:
 
 def mapped_files() -> list[str]:
     """Files that are mapped into this process."""
-    lines = Path("/proc/self/maps").read_text(encoding="utf-8", errors="backslashreplace").splitlines()
+    lines = Path("/proc/self/maps").read_text(encoding="utf-8", errors="backslashreplace").split("\n")
     return sorted({line[line.index("/") :] for line in lines if "/" in line})
 
 
