@@ -55,6 +55,15 @@ def test_a_folder_in_place_of_a_campaign_file_is_told_which_file_to_name(root: P
         load_campaign(root / "good")
 
 
+def test_a_campaign_file_beside_the_files_that_it_names_is_told_to_have_a_folder(root: Path) -> None:
+    shutil.copy(root / "good" / "record.yaml", root / "record.yaml")
+    with pytest.raises(InvalidPreregistration) as caught:
+        load_campaign(root / "record.yaml")
+    told = [problem for problem in caught.value.problems if problem.code is Code.BAD_PATH]
+    assert told
+    assert all(problem.do.startswith("give the campaign file a folder of its own") for problem in told)
+
+
 def test_paths_can_start_from_another_root(root: Path, tmp_path: Path) -> None:
     alone = tmp_path / "elsewhere" / "deep" / "campaign.yaml"
     alone.parent.mkdir(parents=True)
