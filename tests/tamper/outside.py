@@ -34,7 +34,10 @@ STORAGES = re.compile(rb'"storage_bytes":(\d+),"storage_offset":\d+,"storage_ptr
 WARNINGS = re.compile(rb"(?m)^.*Warning: .*$")
 CHALLENGES = re.compile(rb'"challenge_sha256":"[0-9a-f]{64}"|"(?:wall|mono|started_mono|ended_mono)_ns":-?\d+')
 LINKS = re.compile(rb'"(?:order|discovery|pre_import|rows)_sha256":"[0-9a-f]{64}"|"wall_ns":-?\d+')
-WORDS = re.compile(rb'"(?:torch|python|name|order_sha256)":"[^"]*"|"(?:data_ptr|visible|wall_ns|mono_ns)":-?\d+')
+INTERPRETER = re.compile(rb'"python":"[^"]*"')
+PLACES = re.compile(rb'"(?:data|storage)_ptr":\d+')
+IDS = ("pid", "parent_pid", "start_ticks")
+WORDS = re.compile(rb'"(?:torch|python|name|device|order_sha256)":"[^"]*"|"(?:data_ptr|visible|wall_ns|mono_ns)":-?\d+')
 RELATED = (
     "prompt_tokens",
     "generation_tokens",
@@ -169,6 +172,24 @@ def _same_ends(edit: Edit) -> bool:
     )
 
 
+def _same_processes(edit: Edit) -> bool:
+    try:
+        one, other = (json.loads(data) for data in edit.sides)
+        for end in (one, other):
+            end["seen"] = {name: told for name, told in end["seen"].items() if name not in IDS}
+    except (ValueError, KeyError, AttributeError, TypeError):
+        return False
+    return bool(one == other)
+
+
+def _same_but_places(edit: Edit) -> bool:
+    return edit.same(PLACES)
+
+
+def _same_but_interpreter(edit: Edit) -> bool:
+    return edit.same(INTERPRETER)
+
+
 def _same_without(edit: Edit, left_out: tuple[str, ...]) -> bool:
     try:
         one, other = (
@@ -267,6 +288,9 @@ ENTRIES: tuple[tuple[str, Callable[[Edit], bool], str], ...] = (
     (r"data/legs/.*/(rank-\d+|worker)\.log", _same_warnings, "what a worker or a rank prints beside warnings"),
     (r"data/(legs/.*/discovery|host/devices)\.json", _same_cards, "who told of the cards, and when"),
     (r"data/legs/.*/rank-\d+\.exit\.json", _same_ends, "who told of a rank's card, and when"),
+    (r"data/legs/.*/rank-\d+\.exit\.json", _same_processes, "process ids of a rank as its leg saw them"),
+    (r"data/legs/.*/rows\.jsonl", _same_but_places, "where a tensor lay whose pointers no gate reads"),
+    (r"data/legs/.*/pre-import\.json", _same_but_interpreter, "what a worker's interpreter called itself"),
     (r"data/legs/.*/rows\.jsonl", _same_but_challenges, "challenged digests of bytes that the run does not hold"),
     (r"data/legs/.*/rank-\d+\.jsonl", _same_but_words, "what a rank calls its software and its card, and when"),
     (
