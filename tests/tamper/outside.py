@@ -130,7 +130,7 @@ def _same_requests(edit: Edit) -> bool:
 
 
 def _same_paths(edit: Edit) -> bool:
-    one, other = ({line.rpartition(b"\t")[0] for line in maps.split(b"\n")} for maps in edit.sides)
+    one, other = ({line.rpartition(b"\t")[0] for line in maps.split(b"\n")} - {b""} for maps in edit.sides)
     return one == other
 
 
