@@ -8,17 +8,25 @@ EXAMPLES = Path(__file__).parents[2] / "runs.example"
 
 
 def oracle(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "labctl.cli.main", "oracle", *map(str, arguments)]
+    return labctl("oracle", *arguments)
+
+
+def labctl(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "labctl.cli.main", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize(
     "command",
-    [("make", EXAMPLES / "quickstart"), ("import", "none", "--suite", "none", "--api", "chat", "--max-tokens", 1)],
+    [
+        ("oracle", "make", EXAMPLES / "quickstart"),
+        ("oracle", "import", "none", "--suite", "none", "--api", "chat", "--max-tokens", 1),
+        ("power", "pool", EXAMPLES / "quickstart-calibration"),
+    ],
 )
-def test_a_teacher_goes_into_a_folder_that_exists(tmp_path: Path, command: tuple[object, ...]) -> None:
+def test_a_new_file_goes_into_a_folder_that_exists(tmp_path: Path, command: tuple[object, ...]) -> None:
     out = tmp_path / "missing" / "oracle.json"
-    done = oracle(*map(str, command), "--out", out)
+    done = labctl(*map(str, command), "--out", out)
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr.startswith(f"--out {out}: expected a folder that exists")
     assert "[NOT_FOUND]" in done.stderr

@@ -36,8 +36,9 @@ def test_the_folder_one_stands_in_can_be_verified(sealed: SealedRun) -> None:
     assert labctl("seal", "verify", ".", cwd=sealed.root).returncode == 0
 
 
-def test_a_folder_that_is_no_run_is_named_in_one_line(tmp_path: Path) -> None:
-    done = labctl("seal", "verify", tmp_path)
+@pytest.mark.parametrize("command", [("seal", "verify"), ("runs", "show"), ("report",), ("analyze", "sealed-run")])
+def test_a_folder_that_is_no_run_is_named_in_one_line(tmp_path: Path, command: tuple[str, ...]) -> None:
+    done = labctl(*command, tmp_path)
     assert (done.returncode, done.stdout) == (5, "")
     (line,) = done.stderr.splitlines()
     assert line.startswith(f"{tmp_path}: expected a sealed run, got a folder with no part of one")

@@ -1,5 +1,6 @@
-"""From what an operator types for a run to its folder."""
+"""From what an operator types for a run or a new file to its place."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,18 +15,44 @@ def run_named(text: str) -> Path:
 
     Raises:
         NotFound: there is no such folder, and no run of this machine has the name.
+        SealInvalid: the folder holds no part of a sealed run (UNSEALED).
     """
     from labctl.campaign.lookup import run_folder
     from labctl.errors import NotFound
     from labctl.packet.git_command import find_repository
 
     if Path(text).is_dir():
-        return Path(text).absolute()
+        return _with_part_of_a_run(Path(text).absolute())
     try:
         roots = roots_here(find_repository(Path.cwd()))
     except NotFound:
         roots = ()
     return run_folder(text, roots)
+
+
+def require_place_for(out: Path) -> None:
+    """Refuse a new file whose folder does not exist, before anything is read for it.
+
+    Raises:
+        NotFound: there is no such folder.
+    """
+    from labctl.codes import Code
+    from labctl.errors import NotFound, Problem
+
+    if not out.absolute().parent.is_dir():
+        do = "make the folder, or name another place"
+        raise NotFound(Problem(Code.NOT_FOUND, f"--out {out}", "a folder that exists", "none of this name", do))
+
+
+def _with_part_of_a_run(folder: Path) -> Path:
+    from labctl.codes import Code
+    from labctl.errors import Problem, SealInvalid
+    from labctl.rundir import MANIFEST, SEAL, RunPaths
+
+    if not any(os.path.lexists(path) for path in (folder / MANIFEST, folder / SEAL, RunPaths(folder).data)):
+        got, do = "a folder with no part of one", "name the folder or the name of a run; see `labctl runs list`"
+        raise SealInvalid(Problem(Code.UNSEALED, str(folder), "a sealed run", got, do))
+    return folder
 
 
 def roots_here(repository: Path) -> "tuple[Roots, ...]":

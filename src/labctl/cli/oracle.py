@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from labctl.cli import show
-from labctl.cli.named import run_named
+from labctl.cli.named import require_place_for, run_named
 
 app = typer.Typer(
     help="Make or import teachers, which say what starts must answer.", no_args_is_help=True, rich_markup_mode=None
@@ -56,7 +56,7 @@ def make(
     from labctl.durable import write_once
     from labctl.seal.verify import open_sealed_run
 
-    _require_folder_of(out)
+    require_place_for(out)
     teacher = make_oracle(open_sealed_run(run_named(named)))
     write_once(out, (without_tokens(teacher) if holds is Holds.TEXT else teacher).canonical())
     show.line(f"{out}: {len(teacher.rows)} rows of the first start of {named}, {holds.value}")
@@ -78,18 +78,9 @@ def import_files(
     from labctl.prereg.load import load_suite
     from labctl.prereg.model import Api
 
-    _require_folder_of(out)
+    require_place_for(out)
     asked = Asked(Api(api.value), max_tokens, ignore_eos=at_end is AtEnd.GO_ON)
     teacher = import_oracle(files, load_suite(suite), asked)
     write_once(out, teacher.canonical())
     held = [name for name in ("token_ids", "text_sha256") if getattr(teacher.rows[0], name) is not None]
     show.line(f"{out}: {len(teacher.rows)} rows of another lab: {' and '.join(held)}")
-
-
-def _require_folder_of(out: Path) -> None:
-    from labctl.codes import Code
-    from labctl.errors import NotFound, Problem
-
-    if not out.absolute().parent.is_dir():
-        do = "make the folder, or name another place"
-        raise NotFound(Problem(Code.NOT_FOUND, f"--out {out}", "a folder that exists", "none of this name", do))

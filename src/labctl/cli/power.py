@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from labctl.cli import show
-from labctl.cli.named import run_named
+from labctl.cli.named import require_place_for, run_named
 
 app = typer.Typer(help="Compute what a campaign can see, and pool noise.", no_args_is_help=True, rich_markup_mode=None)
 AsJson = Annotated[bool, typer.Option("--json", help="Machine output on stdout.")]
@@ -39,6 +39,7 @@ def pool(
     from labctl.packet.tool import analyzer_identity
     from labctl.seal.verify import open_sealed_run
 
+    require_place_for(out)
     sealed = [open_sealed_run(run_named(run)) for run in runs]
     record = pool_noise(sealed, name or out.stem, analyzer_identity())
     write_once(out, record.canonical())

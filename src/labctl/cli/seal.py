@@ -14,16 +14,6 @@ app = typer.Typer(name="seal", help="Verify a sealed run, or seal a killed one a
 Run = Annotated[str, typer.Argument(help="The folder or the name of a run.", metavar="RUN")]
 
 
-def _require_run(folder: Path) -> None:
-    from labctl.codes import Code
-    from labctl.errors import Problem, SealInvalid
-    from labctl.rundir import MANIFEST, SEAL, RunPaths
-
-    if not any(os.path.lexists(path) for path in (folder / MANIFEST, folder / SEAL, RunPaths(folder).data)):
-        got, do = "a folder with no part of one", "name the folder or the name of a run; see `labctl runs list`"
-        raise SealInvalid(Problem(Code.UNSEALED, str(folder), "a sealed run", got, do))
-
-
 @app.command()
 def verify(
     named: Run,
@@ -38,10 +28,8 @@ def verify(
     from labctl.rundir import AuthorizationPaths
     from labctl.seal.verify import open_sealed_run
 
-    run = run_named(named)
     try:
-        _require_run(run)
-        sealed = open_sealed_run(run)
+        sealed = open_sealed_run(run_named(named))
         places = (AuthorizationPaths(authorization),) if authorization else authorizations_here(Path.cwd())
         witness = require_witnessed(sealed, places)
     except LabctlError as error:
@@ -49,7 +37,7 @@ def verify(
             problems = [
                 {"code": p.code, "where": p.where, "expected": p.expected, "got": p.got} for p in error.problems
             ]
-            show.json_document({"run": run.name, "is_sealed": False, "problems": problems})
+            show.json_document({"run": Path(named).absolute().name, "is_sealed": False, "problems": problems})
         raise
     facts: dict[str, object] = {
         "run": sealed.run_dir,
